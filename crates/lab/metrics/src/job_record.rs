@@ -1,0 +1,72 @@
+//! What became of one job: the raw material of every figure.
+
+use deepshare_model::{Class, JobId, Outcome, PoolId, Span, TenantId, Time, UserId};
+use serde::{Deserialize, Serialize};
+
+/// One job's fate in a run. Records of a run are kept in trace order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobRecord {
+    /// Its number.
+    pub job: JobId,
+    /// Who paid.
+    pub tenant: TenantId,
+    /// Who submitted.
+    pub user: UserId,
+    /// The pool whose GPUs it could use. With one pool for everybody, all records name that.
+    pub pool: PoolId,
+    /// Guaranteed or best-effort.
+    pub class: Class,
+    /// Size of the gang.
+    pub gpus: u32,
+    /// When it was submitted.
+    pub submit: Time,
+    /// Its solo work: how long it runs alone and undisturbed.
+    pub duration: Span,
+    /// When it first ran; `None` if it never did.
+    pub first_start: Option<Time>,
+    /// When it ended for good; `None` if it was still waiting or running when the run stopped.
+    pub end: Option<Time>,
+    /// All its time in a queue: to its first start and after every preemption or failure.
+    pub waited: Span,
+    /// How often a policy took its GPUs away.
+    pub preemptions: u32,
+    /// How often a failed node took its GPUs away.
+    pub restarts_by_failure: u32,
+    /// Solo work done twice because it came after the last checkpoint.
+    pub work_lost: Span,
+    /// Time spent on its GPUs loading, restoring or warming up rather than working.
+    pub restart_overhead: Span,
+    /// How it ended in the trace.
+    pub outcome: Outcome,
+    /// True if this cluster can never run it (its gang fits no pool it may use).
+    pub refused: bool,
+}
+
+impl JobRecord {
+    /// Job completion time: end less submission. `None` before the end.
+    pub fn jct(&self) -> Option<Span> {
+        self.end.map(|end| end.saturating_since(self.submit))
+    }
+
+    /// Waiting up to the first start only. `None` if it never started.
+    pub fn first_wait(&self) -> Option<Span> {
+        self.first_start.map(|start| start.saturating_since(self.submit))
+    }
+
+    /// JCT less duration in microseconds: waiting, redone work, overhead and slow running
+    /// together. Negative only if the job was ended with work left. `None` before the end.
+    pub fn jct_minus_duration_micros(&self) -> Option<i64> {
+        self.jct().map(|jct| signed(jct).saturating_sub(signed(self.duration)))
+    }
+
+    /// JCT over `max(duration, floor)`; with a positive floor it is defined for every ended job.
+    pub fn jct_over_duration(&self, floor: Span) -> Option<f64> {
+        let least = self.duration.max(floor);
+        self.jct().map(|jct| jct.0 as f64 / least.0 as f64)
+    }
+}
+
+/// Microseconds as a signed number, so that differences of spans exist.
+pub(crate) fn signed(span: Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
+}
