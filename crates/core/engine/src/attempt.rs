@@ -1,0 +1,84 @@
+//! One try at running a job.
+
+use crate::command::EvictReason;
+use deepshare_model::{AttemptId, Devices, Epoch, JobId, NodeId, Time};
+use serde::{Deserialize, Serialize};
+
+/// Devices of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Slice {
+    /// The node.
+    pub node: NodeId,
+    /// Which of its devices.
+    pub devices: Devices,
+}
+
+/// Where an attempt runs: one slice a node, in the order the placer chose them.
+pub type Placement = Vec<Slice>;
+
+/// The life of an attempt. Variants are ordered: an event can only move an attempt forward, which
+/// makes late, doubled and reordered acknowledgements harmless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttemptState {
+    /// Devices are promised but still held by others. Next: `Binding`, or `Released` if given up.
+    Reserved,
+    /// The world was asked to start it. Next: `Starting`, `Running`, `Terminating`, `Released`.
+    Binding,
+    /// Bound, not yet making progress. Next: `Running`, `Terminating`, `Released`.
+    Starting,
+    /// Making progress. Next: `Terminating`, `Released`.
+    Running,
+    /// Ending, still holding its devices. Next: `Released`; or back to what it was when the world
+    /// refuses the eviction, the one step backwards.
+    Terminating,
+    /// Over. Nothing follows.
+    Released,
+}
+
+/// One try at running a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Its id; later attempts have higher ones.
+    pub id: AttemptId,
+    /// Whose.
+    pub job: JobId,
+    /// The term of leadership that decided it.
+    pub epoch: Epoch,
+    /// Where it is in its life.
+    pub state: AttemptState,
+    /// Where it runs. Emptied on release.
+    pub placement: Placement,
+    /// When it began to make progress.
+    pub running_since: Option<Time>,
+    /// Attempts that must release devices before this one can start.
+    pub(crate) awaits: Vec<AttemptId>,
+    /// Reserved attempts that wait for this one to release devices.
+    pub(crate) waiters: Vec<AttemptId>,
+    /// Why it is ending, and the state to return to if the eviction is refused.
+    pub(crate) eviction: Option<(EvictReason, AttemptState)>,
+    /// The eviction was refused: not a victim again before this instant.
+    pub(crate) no_eviction_before: Time,
+}
+
+impl Attempt {
+    /// Why it is ending, if it was evicted.
+    pub fn evict_reason(&self) -> Option<EvictReason> {
+        self.eviction.map(|(reason, _)| reason)
+    }
+
+    /// Devices in all.
+    pub fn gpus(&self) -> u32 {
+        self.placement.iter().map(|slice| slice.devices.count()).sum()
+    }
+
+    /// True while it holds, or is promised, devices.
+    pub fn is_live(&self) -> bool {
+        self.state < AttemptState::Released
+    }
+
+    /// True if it can be chosen as a victim: started, and not ending already.
+    pub fn is_evictable(&self) -> bool {
+        (AttemptState::Binding..AttemptState::Terminating).contains(&self.state)
+    }
+}

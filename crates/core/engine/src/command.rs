@@ -1,0 +1,69 @@
+//! All that the engine can ask of the world.
+
+use crate::attempt::Placement;
+use crate::reason::Reason;
+use deepshare_model::{AttemptId, Epoch, JobId, Span};
+use serde::{Deserialize, Serialize};
+
+/// Something the driver must do, in the order given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// Hold these devices for the job until their present holders are gone.
+    Reserve {
+        /// The attempt that will start there.
+        attempt: AttemptId,
+        /// Whose.
+        job: JobId,
+        /// Where.
+        placement: Placement,
+    },
+    /// Start the job there now: every device is free, or shared by agreement.
+    Start {
+        /// The attempt.
+        attempt: AttemptId,
+        /// The term of leadership that decided it.
+        epoch: Epoch,
+        /// Whose.
+        job: JobId,
+        /// Where.
+        placement: Placement,
+    },
+    /// Forget a reservation: its job gave up or lost it.
+    ReleaseReservation {
+        /// The attempt that will not start.
+        attempt: AttemptId,
+    },
+    /// End this attempt; its job goes back to its queue unless it was cancelled.
+    Evict {
+        /// The attempt to end.
+        attempt: AttemptId,
+        /// The term of leadership that decided it.
+        epoch: Epoch,
+        /// Why.
+        reason: EvictReason,
+        /// How long it may take to stop.
+        grace: Span,
+    },
+    /// Tell the job's owner that it cannot run here as things stand.
+    Refuse {
+        /// Which job.
+        job: JobId,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Why an attempt was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvictReason {
+    /// Another job goes first.
+    Preempted,
+    /// Its owner withdrew it.
+    Cancelled,
+    /// One of its nodes is gone.
+    NodeLost,
+    /// It was bound and did not start in time.
+    StartOverdue,
+}

@@ -1,0 +1,288 @@
+//! A round in the making: place, evict, mark, undo.
+//!
+//! Proposals take effect in the books at once, so that each sees the ones before it, and are
+//! journaled, so that a search can take them back. Nothing reaches the world until the round ends.
+
+use crate::attempt::{Attempt, AttemptState, Placement};
+use crate::command::{Command, EvictReason};
+use crate::job::JobState;
+use crate::reason::{Illegal, Reason};
+use crate::state::State;
+use deepshare_model::{AttemptId, JobId, PoolId, TenantId, Time};
+
+/// One proposal, with what is needed to take it back.
+#[derive(Debug)]
+enum Proposal {
+    Place(AttemptId),
+    Evict(AttemptId, AttemptState),
+}
+
+/// A point of the draft to return to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(usize);
+
+/// One pool's round in the making.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    state: &'a mut State,
+    pool: PoolId,
+    journal: Vec<Proposal>,
+    illegal: Option<Illegal>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(state: &'a mut State, pool: PoolId) -> Draft<'a> {
+        Draft { state, pool, journal: Vec::new(), illegal: None }
+    }
+
+    /// The books, with this draft's proposals in them.
+    #[inline]
+    pub fn state(&self) -> &State {
+        self.state
+    }
+
+    /// The pool whose round this is.
+    #[inline]
+    pub fn pool(&self) -> PoolId {
+        self.pool
+    }
+
+    /// The instant of the round.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.state.now
+    }
+
+    /// Devices free for placing now, those of evicted attempts included.
+    pub fn free_gpus(&self) -> u32 {
+        self.state.pool(self.pool).free_gpus()
+    }
+
+    /// Places a waiting job where the placer finds devices, or says why there are none. Devices of
+    /// attempts evicted in this draft count as free; the job then starts when they are released.
+    ///
+    /// # Errors
+    /// The reason it cannot be placed, quotas included. The draft is unchanged then.
+    pub fn place(&mut self, job: JobId) -> Result<(), Reason> {
+        if !self.is_waiting_here(job) {
+            return Err(Reason::NotConsidered);
+        }
+        let spec = &self.state.job(job).spec;
+        let (tenant, demand) = (spec.tenant, spec.demand);
+        let placement = self.state.find(self.pool, tenant, &demand, false)?;
+        self.claim(job, placement);
+        Ok(())
+    }
+
+    /// Places a waiting job on given devices, for policies that plan their own.
+    ///
+    /// # Errors
+    /// The quota that binds. Devices that are not free, or too few or many of them, are an
+    /// [`Illegal`] proposal.
+    pub fn place_on(&mut self, job: JobId, placement: Placement) -> Result<(), Reason> {
+        if !self.is_waiting_here(job) {
+            return Err(Reason::NotConsidered);
+        }
+        let given: u32 = placement.iter().map(|slice| slice.devices.count()).sum();
+        let asked = self.state.job(job).gpus();
+        if given != asked {
+            return self.refuse_illegal(Illegal::NotWhole { job, given, asked });
+        }
+        let free = placement.iter().all(|slice| {
+            let node = &self.state.nodes[slice.node.index()];
+            node.spec.pool == self.pool && slice.devices.minus(node.open()).is_empty()
+        });
+        if !free {
+            return self.refuse_illegal(Illegal::NotFree(job));
+        }
+        let tenant = self.state.job(job).spec.tenant;
+        let gpu_type = self.state.nodes[placement[0].node.index()].spec.gpu_type;
+        self.state.tenants.admits(self.state.settings.capacity, tenant, gpu_type, asked)?;
+        self.claim(job, placement);
+        Ok(())
+    }
+
+    /// Evicts a running attempt. Its devices count as free from here on in this draft.
+    pub fn evict(&mut self, attempt: AttemptId) {
+        let victim = self.state.attempt(attempt);
+        let job = victim.job;
+        if self.state.pool_of(job) != self.pool {
+            self.illegal.get_or_insert(Illegal::OtherPool(job));
+            return;
+        }
+        if !victim.is_evictable() || victim.no_eviction_before > self.state.now {
+            self.illegal.get_or_insert(Illegal::NotRunning(job));
+            return;
+        }
+        let before = victim.state;
+        self.vacate(attempt);
+        self.state.attempts[attempt.index()].state = AttemptState::Terminating;
+        self.journal.push(Proposal::Evict(attempt, before));
+    }
+
+    /// Where the draft stands, to return to with [`Draft::undo_to`].
+    pub fn mark(&self) -> Mark {
+        Mark(self.journal.len())
+    }
+
+    /// Takes back every proposal since `mark`, newest first.
+    pub fn undo_to(&mut self, mark: Mark) {
+        while self.journal.len() > mark.0 {
+            match self.journal.pop().expect("the journal is longer than the mark") {
+                Proposal::Place(attempt) => self.unclaim(attempt),
+                Proposal::Evict(attempt, before) => {
+                    self.reoccupy(attempt);
+                    self.state.attempts[attempt.index()].state = before;
+                }
+            }
+        }
+    }
+
+    /// Says why one job stays where it is.
+    pub fn refuse(&mut self, job: JobId, reason: Reason) {
+        self.state.pools[self.pool.index()].reasons.set_job(job, reason);
+    }
+
+    /// Says why every waiting job like this one stays where it is.
+    pub fn refuse_key_of(&mut self, job: JobId, reason: Reason) {
+        let key = self.state.job(job).key;
+        self.state.pools[self.pool.index()].reasons.set_key(key, reason);
+    }
+
+    /// Says why a tenant's other jobs stay where they are.
+    pub fn refuse_tenant(&mut self, tenant: TenantId, reason: Reason) {
+        self.state.pools[self.pool.index()].reasons.set_tenant(tenant, reason);
+    }
+
+    /// Says why every job not spoken of stays where it is.
+    pub fn refuse_rest(&mut self, reason: Reason) {
+        self.state.pools[self.pool.index()].reasons.set_rest(reason);
+    }
+
+    /// Lets a job's attained service count from zero again (Tiresias' promotion).
+    pub fn forget_service(&mut self, job: JobId) {
+        let served = self.state.served(job);
+        self.state.jobs[job.index()].served_baseline = served;
+    }
+
+    /// Asks for a round of this pool at `at`, even if nothing happens until then. The earliest
+    /// request counts.
+    pub fn wake_at(&mut self, at: Time) {
+        let wake = &mut self.state.pools[self.pool.index()].wake_at;
+        *wake = Some(wake.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    fn refuse_illegal(&mut self, illegal: Illegal) -> Result<(), Reason> {
+        self.illegal.get_or_insert(illegal);
+        Err(Reason::NotConsidered)
+    }
+
+    fn is_waiting_here(&mut self, job: JobId) -> bool {
+        if self.state.job(job).state != JobState::Waiting {
+            self.illegal.get_or_insert(Illegal::NotWaiting(job));
+            return false;
+        }
+        if self.state.pool_of(job) != self.pool {
+            self.illegal.get_or_insert(Illegal::OtherPool(job));
+            return false;
+        }
+        true
+    }
+
+    /// Promises devices to a new attempt of a waiting job.
+    fn claim(&mut self, job: JobId, placement: Placement) {
+        let state = &mut *self.state;
+        let id = AttemptId::from_index(state.attempts.len());
+        state.leave_queue(job);
+        for slice in &placement {
+            let host = state.host_share(job, slice.devices);
+            state.with_node(slice.node, |node| {
+                node.claimed = node.claimed.union(slice.devices);
+                node.take_host(host);
+            });
+        }
+        let entry = &mut state.jobs[job.index()];
+        let gpu_type = state.nodes[placement[0].node.index()].spec.gpu_type;
+        state.tenants.charge(entry.spec.tenant, entry.spec.class, gpu_type, entry.spec.demand.gpus);
+        entry.state = JobState::Active(id);
+        state.pools[self.pool.index()].live.insert(id);
+        state.attempts.push(Attempt {
+            id,
+            job,
+            epoch: state.epoch,
+            state: AttemptState::Reserved,
+            placement,
+            running_since: None,
+            awaits: Vec::new(),
+            waiters: Vec::new(),
+            eviction: None,
+            no_eviction_before: Time::ZERO,
+        });
+        self.journal.push(Proposal::Place(id));
+    }
+
+    fn unclaim(&mut self, attempt: AttemptId) {
+        let state = &mut *self.state;
+        // Undo runs newest first, so the attempt is the newest there is.
+        let attempt = state.attempts.pop().filter(|last| last.id == attempt);
+        let attempt = attempt.expect("undo takes back the newest attempt first");
+        state.forget_claim(&attempt);
+        state.jobs[attempt.job.index()].state = JobState::Waiting;
+        state.join_queue(attempt.job);
+    }
+
+    fn vacate(&mut self, attempt: AttemptId) {
+        let (job, placement) = self.parts(attempt);
+        for slice in placement {
+            let host = self.state.host_share(job, slice.devices);
+            self.state.with_node(slice.node, |node| {
+                node.move_out(slice.devices, attempt);
+                node.give_host(host);
+            });
+        }
+        self.with_charge(attempt, false);
+    }
+
+    fn reoccupy(&mut self, attempt: AttemptId) {
+        let (job, placement) = self.parts(attempt);
+        for slice in placement {
+            let host = self.state.host_share(job, slice.devices);
+            self.state.with_node(slice.node, |node| {
+                node.move_in(slice.devices, attempt);
+                node.take_host(host);
+            });
+        }
+        self.with_charge(attempt, true);
+    }
+
+    /// A victim's quota counts as free in the draft, like its devices.
+    fn with_charge(&mut self, attempt: AttemptId, charge: bool) {
+        self.state.charge_attempt(attempt, charge);
+    }
+
+    fn parts(&self, attempt: AttemptId) -> (JobId, Placement) {
+        let attempt = self.state.attempt(attempt);
+        (attempt.job, attempt.placement.clone())
+    }
+
+    /// Ends the round: evictions first, then starts and reservations, each in proposal order.
+    pub(crate) fn commit(mut self, out: &mut Vec<Command>) -> Result<(), Illegal> {
+        let journal = std::mem::take(&mut self.journal);
+        for proposal in &journal {
+            if let Proposal::Evict(attempt, before) = *proposal {
+                self.reoccupy(attempt);
+                self.state.attempts[attempt.index()].state = before;
+                self.state.begin_eviction(attempt, EvictReason::Preempted, out);
+            }
+        }
+        for proposal in &journal {
+            if let Proposal::Place(attempt) = *proposal {
+                self.state.settle(attempt, out);
+            }
+        }
+        match self.illegal {
+            Some(illegal) => Err(illegal),
+            None => Ok(()),
+        }
+    }
+}

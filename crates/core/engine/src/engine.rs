@@ -1,0 +1,535 @@
+//! The state machine: one event in, commands out.
+
+use crate::attempt::{Attempt, AttemptState};
+use crate::books::{FreeIndex, Node, NodeCondition};
+use crate::command::{Command, EvictReason};
+use crate::draft::Draft;
+use crate::event::{BindFailure, Event};
+use crate::job::{Job, JobState};
+use crate::policy::{Policy, Rank};
+use crate::pool::Pool;
+use crate::queue::SchedulingKey;
+use crate::reason::Illegal;
+use crate::settings::EngineSettings;
+use crate::snapshot::{Snapshot, SnapshotError};
+use crate::state::State;
+use deepshare_model::{
+    AttemptId, Devices, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Span, TenantId,
+    TenantSpec, Time,
+};
+
+/// The scheduler as a value. See the crate's documentation for the contract.
+pub struct Engine {
+    state: State,
+    policy: Box<dyn Policy>,
+}
+
+impl Engine {
+    /// An engine with no nodes, tenants or jobs: those arrive as events.
+    pub fn new(settings: EngineSettings, policy: Box<dyn Policy>) -> Engine {
+        Engine { state: State { settings, ..State::default() }, policy }
+    }
+
+    /// The books.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The policy's name.
+    pub fn policy_name(&self) -> &'static str {
+        self.policy.name()
+    }
+
+    /// Applies one event that happened at `now`, appending what the world should do about it to
+    /// `out`, in the order it should be done.
+    ///
+    /// # Errors
+    /// [`Illegal`] if the policy broke a rule. The offending proposal was not applied, the rest of
+    /// its round was, and the books are consistent: a simulation stops, a live driver counts it
+    /// and goes on.
+    ///
+    /// # Panics
+    /// If `now` runs backwards or ids are issued out of order: the driver is broken, and guessing
+    /// would corrupt every figure after this one.
+    pub fn step(
+        &mut self,
+        now: Time,
+        event: &Event,
+        out: &mut Vec<Command>,
+    ) -> Result<(), Illegal> {
+        assert!(now >= self.state.now, "time ran backwards: {now} after {}", self.state.now);
+        self.state.now = now;
+        match event {
+            Event::Submitted { job, spec } => self.submit(*job, spec, out),
+            Event::Estimated { job, run_time } => self.estimate(*job, *run_time),
+            Event::Cancelled { job } => self.cancel(*job, out),
+            Event::Held { job } => self.hold(*job),
+            Event::Unheld { job } => self.unhold(*job),
+            Event::Checkpoint { job, work, restart } => {
+                self.state.jobs[job.index()].saved = Some((*work, *restart));
+            }
+            Event::Finished { attempt, outcome } => self.finish(*attempt, *outcome),
+            Event::Bound { attempt } => self.advance(*attempt, AttemptState::Starting),
+            Event::Running { attempt } => self.advance(*attempt, AttemptState::Running),
+            Event::BindFailed { attempt, failure } => self.bind_failed(*attempt, *failure, out),
+            Event::Rejected { attempt } => self.failed_start(*attempt, out),
+            Event::StartOverdue { attempt } => self.start_overdue(*attempt, out),
+            Event::EvictionRefused { attempt } => self.eviction_refused(*attempt, out),
+            // Informs people; the devices stay held until they are released.
+            Event::Terminating { .. } => {}
+            Event::DevicesReleased { attempt } => self.devices_released(*attempt, out),
+            Event::NodeAdded { node, spec } => self.add_node(*node, spec),
+            Event::NodeCordoned { node, cordoned } => {
+                let to = if *cordoned { NodeCondition::Cordoned } else { NodeCondition::Ready };
+                if self.state.nodes[node.index()].condition != NodeCondition::Lost {
+                    self.change_node(*node, |node| node.condition = to);
+                }
+            }
+            Event::NodeLost { node } => self.lose_node(*node, out),
+            Event::NodeRecovered { node } => {
+                self.change_node(*node, |node| node.condition = NodeCondition::Ready);
+            }
+            Event::NodeMoved { node, pool } => self.move_node(*node, *pool),
+            Event::DeviceHealth { node, device, healthy } => self.change_node(*node, |node| {
+                let device = Devices(1 << device);
+                node.healthy = match healthy {
+                    true => node.healthy.union(device),
+                    false => node.healthy.minus(device),
+                };
+            }),
+            Event::TenantSet { tenant, spec } => self.set_tenant(*tenant, spec),
+            Event::Leadership { epoch } => self.state.epoch = self.state.epoch.max(*epoch),
+            Event::Wake => return self.wake(out),
+        }
+        Ok(())
+    }
+
+    /// The latest instant by which the driver must send [`Event::Wake`], if any. An instant that
+    /// is not later than the last step means: as soon as the events of that instant are done.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        let state = &self.state;
+        let timer = state.timers.first().map(|&(at, _)| at);
+        let rounds = state
+            .pools
+            .iter()
+            .filter(|pool| pool.waiting > 0)
+            .filter_map(|pool| if pool.dirty { Some(state.now) } else { pool.wake_at });
+        let round = rounds.min().map(|at| self.not_before_slot(at));
+        [timer, round].into_iter().flatten().min()
+    }
+
+    /// A round at `at` has to wait for the next slot if `at`'s slot had one already.
+    fn not_before_slot(&self, at: Time) -> Time {
+        let cycle = self.state.settings.cycle;
+        match self.state.last_slot {
+            Some(last) if !cycle.is_zero() && at.0 / cycle.0 <= last => Time((last + 1) * cycle.0),
+            _ => at,
+        }
+    }
+
+    fn wake(&mut self, out: &mut Vec<Command>) -> Result<(), Illegal> {
+        let now = self.state.now;
+        while let Some(&(at, job)) = self.state.timers.first() {
+            if at > now {
+                break;
+            }
+            self.state.timers.pop_first();
+            self.enqueue(job);
+        }
+        if self.not_before_slot(now) > now {
+            return Ok(());
+        }
+        let mut verdict = Ok(());
+        for index in 0..self.state.pools.len() {
+            let pool = &mut self.state.pools[index];
+            if !pool.dirty && pool.wake_at.is_none_or(|at| at > now) {
+                continue;
+            }
+            pool.dirty = false;
+            pool.wake_at = None;
+            if pool.waiting == 0 {
+                continue;
+            }
+            pool.reasons.clear();
+            self.state.rounds += 1;
+            let cycle = self.state.settings.cycle;
+            self.state.last_slot = now.0.checked_div(cycle.0);
+            let mut draft = Draft::new(&mut self.state, PoolId::from_index(index));
+            self.policy.round(&mut draft);
+            verdict = verdict.and(draft.commit(out));
+        }
+        verdict
+    }
+
+    fn submit(&mut self, id: JobId, spec: &JobSpec, out: &mut Vec<Command>) {
+        let state = &mut self.state;
+        if id.index() < state.jobs.len() {
+            return;
+        }
+        assert_eq!(id.index(), state.jobs.len(), "job ids are issued in order");
+        let pool = state.tenants.spec(spec.tenant).pool;
+        let key = state.queues.intern(SchedulingKey::of(pool, spec));
+        state.jobs.push(Job {
+            spec: spec.clone(),
+            state: JobState::Held,
+            key,
+            estimate: None,
+            work: Span::ZERO,
+            restart: Span::ZERO,
+            served: Span::ZERO,
+            served_baseline: Span::ZERO,
+            queued_at: state.now,
+            queue_seq: 0,
+            preemptions: 0,
+            last_attempt: None,
+            saved: None,
+            rank: Rank::default(),
+            failed_starts: 0,
+            cancelled: false,
+            held: false,
+        });
+        match state.never_fits(key) {
+            None => self.enqueue(id),
+            Some(reason) => {
+                state.jobs[id.index()].state = JobState::Unrunnable(reason.clone());
+                state.unrunnable.insert(id);
+                out.push(Command::Refuse { job: id, reason });
+            }
+        }
+    }
+
+    /// Puts a job into its queue, ranked anew.
+    fn enqueue(&mut self, job: JobId) {
+        let state = &mut self.state;
+        let entry = &mut state.jobs[job.index()];
+        entry.state = JobState::Waiting;
+        entry.queued_at = state.now;
+        entry.queue_seq = state.next_queue_seq;
+        state.next_queue_seq += 1;
+        let rank = self.policy.rank(state, job);
+        state.jobs[job.index()].rank = rank;
+        state.join_queue(job);
+        let pool = state.pool_of(job).index();
+        state.pools[pool].dirty = true;
+    }
+
+    fn estimate(&mut self, job: JobId, run_time: Span) {
+        let state = &mut self.state;
+        let waiting = state.job(job).state == JobState::Waiting;
+        if waiting {
+            state.leave_queue(job);
+        }
+        state.jobs[job.index()].estimate = Some(run_time);
+        if waiting {
+            let rank = self.policy.rank(state, job);
+            state.jobs[job.index()].rank = rank;
+            state.join_queue(job);
+        }
+        // A new estimate of a running job can change a plan, too.
+        let pool = state.pool_of(job).index();
+        state.pools[pool].dirty = true;
+    }
+
+    fn cancel(&mut self, job: JobId, out: &mut Vec<Command>) {
+        match self.state.job(job).state {
+            JobState::Ended(_) => {}
+            JobState::Active(attempt) => {
+                self.state.jobs[job.index()].cancelled = true;
+                match self.state.attempt(attempt).state {
+                    AttemptState::Reserved => {
+                        let job = self.state.drop_reservation(attempt, out);
+                        self.state.end_job(job, Outcome::Cancelled);
+                    }
+                    AttemptState::Terminating | AttemptState::Released => {}
+                    _ => self.state.begin_eviction(attempt, EvictReason::Cancelled, out),
+                }
+            }
+            _ => {
+                self.park(job);
+                self.state.end_job(job, Outcome::Cancelled);
+            }
+        }
+    }
+
+    /// Takes an inactive job out of whatever it waits in.
+    fn park(&mut self, job: JobId) {
+        match self.state.job(job).state {
+            JobState::Waiting => {
+                self.state.leave_queue(job);
+                // A job ahead is gone: those behind it may move.
+                let pool = self.state.pool_of(job).index();
+                self.state.pools[pool].dirty = true;
+            }
+            JobState::BackingOff { until } => {
+                self.state.timers.remove(&(until, job));
+            }
+            JobState::Unrunnable(_) => {
+                self.state.unrunnable.remove(&job);
+            }
+            JobState::Held | JobState::Active(_) | JobState::Ended(_) => {}
+        }
+    }
+
+    fn hold(&mut self, job: JobId) {
+        self.state.jobs[job.index()].held = true;
+        if matches!(self.state.job(job).state, JobState::Waiting | JobState::BackingOff { .. }) {
+            self.park(job);
+            self.state.jobs[job.index()].state = JobState::Held;
+        }
+    }
+
+    fn unhold(&mut self, job: JobId) {
+        self.state.jobs[job.index()].held = false;
+        if self.state.job(job).state == JobState::Held {
+            self.enqueue(job);
+        }
+    }
+
+    fn advance(&mut self, attempt: AttemptId, to: AttemptState) {
+        let now = self.state.now;
+        let Some(attempt) = self.state.attempts.get_mut(attempt.index()) else { return };
+        let job = attempt.job;
+        if attempt.state < AttemptState::Binding || attempt.state >= AttemptState::Released {
+            return;
+        }
+        if to == AttemptState::Running && attempt.running_since.is_none() {
+            attempt.running_since = Some(now);
+            self.state.jobs[job.index()].failed_starts = 0;
+        }
+        match (&mut attempt.state, &mut attempt.eviction) {
+            // Started while its eviction was under way: remember, in case that is refused.
+            (AttemptState::Terminating, Some((_, before))) => *before = to.max(*before),
+            (AttemptState::Terminating, None) => {}
+            (state, _) => *state = to.max(*state),
+        }
+    }
+
+    fn bind_failed(&mut self, id: AttemptId, failure: BindFailure, out: &mut Vec<Command>) {
+        if failure != BindFailure::Permanent {
+            return self.failed_start(id, out);
+        }
+        if self.has_not_run(id) {
+            let job = self.state.release(id, out);
+            self.state.end_job(job, Outcome::Failed);
+        }
+    }
+
+    fn has_not_run(&self, id: AttemptId) -> bool {
+        self.state.attempts.get(id.index()).is_some_and(|attempt| {
+            let started = attempt.state > AttemptState::Reserved && attempt.is_live();
+            started && attempt.running_since.is_none()
+        })
+    }
+
+    fn failed_start(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        if !self.has_not_run(id) {
+            return;
+        }
+        let job = self.state.release(id, out);
+        if matches!(self.state.job(job).state, JobState::Ended(_)) {
+            return;
+        }
+        let settings = self.state.settings;
+        let entry = &mut self.state.jobs[job.index()];
+        let doublings = entry.failed_starts.min(32);
+        entry.failed_starts += 1;
+        let pause = settings.backoff_first.0.saturating_mul(1 << doublings);
+        let until = self.state.now + Span(pause.min(settings.backoff_max.0));
+        self.after_attempt(job, Some(until));
+    }
+
+    fn start_overdue(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        let Some(attempt) = self.state.attempts.get(id.index()) else { return };
+        if matches!(attempt.state, AttemptState::Binding | AttemptState::Starting) {
+            self.state.begin_eviction(id, EvictReason::StartOverdue, out);
+        }
+    }
+
+    fn eviction_refused(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        let pause = self.state.settings.backoff_max;
+        let now = self.state.now;
+        let Some(attempt) = self.state.attempts.get_mut(id.index()) else { return };
+        // Other evictions are deletions, which no disruption budget protects.
+        let Some((EvictReason::Preempted, before)) = attempt.eviction else { return };
+        if attempt.state != AttemptState::Terminating {
+            return;
+        }
+        attempt.state = before;
+        attempt.eviction = None;
+        attempt.no_eviction_before = now + pause;
+        for waiter in std::mem::take(&mut attempt.waiters) {
+            let job = self.state.drop_reservation(waiter, out);
+            self.after_attempt(job, None);
+        }
+    }
+
+    fn finish(&mut self, id: AttemptId, outcome: Outcome) {
+        let Some(attempt) = self.state.attempts.get_mut(id.index()) else { return };
+        let job = attempt.job;
+        match attempt.state {
+            AttemptState::Reserved => {}
+            AttemptState::Released => {
+                // Its release overtook the news: the work is done all the same, unless the job
+                // was started again meanwhile.
+                let last = self.state.job(job).last_attempt == Some(id);
+                let idle = self.state.job(job).active().is_none();
+                let over = matches!(self.state.job(job).state, JobState::Ended(_));
+                if last && idle && !over {
+                    self.park(job);
+                    self.state.end_job(job, outcome);
+                }
+            }
+            _ => {
+                attempt.state = AttemptState::Terminating;
+                attempt.eviction = None;
+                self.state.end_job(job, outcome);
+            }
+        }
+    }
+
+    fn devices_released(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        let Some(attempt) = self.state.attempts.get(id.index()) else { return };
+        if !attempt.is_live() || attempt.state == AttemptState::Reserved {
+            return;
+        }
+        let preempted = attempt.evict_reason() == Some(EvictReason::Preempted);
+        let job = self.state.release(id, out);
+        if matches!(self.state.job(job).state, JobState::Ended(_)) {
+            return;
+        }
+        self.state.jobs[job.index()].preemptions += u32::from(preempted);
+        self.after_attempt(job, None);
+    }
+
+    /// A job's attempt is over and the job is not: where it goes now.
+    fn after_attempt(&mut self, job: JobId, back_off: Option<Time>) {
+        let entry = &mut self.state.jobs[job.index()];
+        if entry.cancelled {
+            self.state.end_job(job, Outcome::Cancelled);
+        } else if entry.held {
+            entry.state = JobState::Held;
+        } else if let Some(until) = back_off {
+            entry.state = JobState::BackingOff { until };
+            self.state.timers.insert((until, job));
+        } else {
+            self.enqueue(job);
+        }
+    }
+
+    fn pool_entry(&mut self, pool: PoolId, spec: &NodeSpec) {
+        let state = &mut self.state;
+        if state.pools.len() <= pool.index() {
+            state.pools.resize_with(pool.index() + 1, Pool::default);
+        }
+        let types = spec.gpu_type.index() + 1;
+        let pool = &mut state.pools[pool.index()];
+        if pool.free.len() < types {
+            pool.free.resize_with(types, FreeIndex::default);
+            pool.usable.resize_with(types, FreeIndex::default);
+        }
+    }
+
+    fn add_node(&mut self, id: NodeId, spec: &NodeSpec) {
+        if id.index() < self.state.nodes.len() {
+            return;
+        }
+        assert_eq!(id.index(), self.state.nodes.len(), "node ids are issued in order");
+        self.pool_entry(spec.pool, spec);
+        let mut node = Node::new(spec.clone());
+        node.condition = NodeCondition::Lost;
+        self.state.nodes.push(node);
+        self.state.pools[spec.pool.index()].nodes.insert(id);
+        self.change_node(id, |node| node.condition = NodeCondition::Ready);
+    }
+
+    /// Changes a node's usability, and looks again at what could not run before.
+    fn change_node(&mut self, id: NodeId, change: impl FnOnce(&mut Node)) {
+        self.state.with_node(id, change);
+        let pool = self.state.nodes[id.index()].spec.pool;
+        self.state.pools[pool.index()].dirty = true;
+        self.recheck_unrunnable();
+    }
+
+    fn recheck_unrunnable(&mut self) {
+        self.state.generation += 1;
+        for job in self.state.unrunnable.clone() {
+            let key = self.state.job(job).key;
+            if self.state.never_fits(key).is_none() {
+                self.state.unrunnable.remove(&job);
+                self.enqueue(job);
+            }
+        }
+    }
+
+    fn lose_node(&mut self, id: NodeId, out: &mut Vec<Command>) {
+        if self.state.nodes[id.index()].condition == NodeCondition::Lost {
+            return;
+        }
+        self.change_node(id, |node| node.condition = NodeCondition::Lost);
+        // A node that changed pools may still run attempts of its old one: look in all of them.
+        let touches = |attempt: &&Attempt| attempt.placement.iter().any(|slice| slice.node == id);
+        let pools = (0..self.state.pools.len()).map(PoolId::from_index);
+        let touching: Vec<AttemptId> =
+            pools.flat_map(|pool| self.state.live(pool)).filter(touches).map(|a| a.id).collect();
+        for attempt in touching {
+            match self.state.attempt(attempt).state {
+                AttemptState::Reserved => {
+                    let job = self.state.drop_reservation(attempt, out);
+                    self.after_attempt(job, None);
+                }
+                AttemptState::Terminating | AttemptState::Released => {}
+                _ => self.state.begin_eviction(attempt, EvictReason::NodeLost, out),
+            }
+        }
+    }
+
+    fn move_node(&mut self, id: NodeId, to: PoolId) {
+        let spec = self.state.nodes[id.index()].spec.clone();
+        self.pool_entry(to, &spec);
+        let condition = self.state.nodes[id.index()].condition;
+        self.state.pools[spec.pool.index()].nodes.remove(&id);
+        self.state.pools[spec.pool.index()].dirty = true;
+        self.state.with_node(id, |node| node.condition = NodeCondition::Lost);
+        self.state.nodes[id.index()].spec.pool = to;
+        self.state.pools[to.index()].nodes.insert(id);
+        self.change_node(id, |node| node.condition = condition);
+    }
+
+    fn set_tenant(&mut self, id: TenantId, spec: &TenantSpec) {
+        let pools = self.state.pools.len().max(spec.pool.index() + 1);
+        self.state.pools.resize_with(pools, Pool::default);
+        self.state.tenants.set(id, spec.clone());
+        self.state.pools[spec.pool.index()].dirty = true;
+        self.recheck_unrunnable();
+    }
+
+    /// The engine between two steps, to be restored anywhere.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            version: Snapshot::VERSION,
+            policy: self.policy.name().to_owned(),
+            settings: self.state.settings,
+            state: self.state.clone(),
+        }
+    }
+
+    /// Goes on from a snapshot, under the policy it was taken under.
+    ///
+    /// # Errors
+    /// If the snapshot has another layout or was taken under another policy.
+    pub fn restore(snapshot: Snapshot, policy: Box<dyn Policy>) -> Result<Engine, SnapshotError> {
+        if snapshot.version != Snapshot::VERSION {
+            return Err(SnapshotError::Version {
+                found: snapshot.version,
+                expected: Snapshot::VERSION,
+            });
+        }
+        if snapshot.policy != policy.name() {
+            let given = policy.name().to_owned();
+            return Err(SnapshotError::Policy { found: snapshot.policy, given });
+        }
+        let mut state = snapshot.state;
+        state.queues.rebuild();
+        Ok(Engine { state, policy })
+    }
+}

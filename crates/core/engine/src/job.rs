@@ -1,0 +1,95 @@
+//! What the engine keeps of a job.
+
+use crate::policy::Rank;
+use crate::queue::KeyId;
+use crate::reason::Reason;
+use deepshare_model::{AttemptId, GpuTime, JobSpec, Outcome, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Where a job stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobState {
+    /// In its queue.
+    Waiting,
+    /// Kept out of its queue by its owner.
+    Held,
+    /// Kept out of its queue for a while after a failed start.
+    BackingOff {
+        /// When it returns to the queue.
+        until: Time,
+    },
+    /// It cannot run here as inventory and quotas stand; looked at again when they change.
+    Unrunnable(Reason),
+    /// Reserved, starting, running or terminating.
+    Active(AttemptId),
+    /// Over.
+    Ended(Outcome),
+}
+
+/// A job as the engine knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// As submitted.
+    pub spec: JobSpec,
+    /// Where it stands.
+    pub state: JobState,
+    /// Its equivalence class among waiting jobs.
+    pub key: KeyId,
+    /// Predicted total solo run time.
+    pub estimate: Option<Span>,
+    /// Solo run time done that need not be repeated, as of its last stop.
+    pub work: Span,
+    /// Time its next start spends before it makes progress.
+    pub restart: Span,
+    /// Running time of past attempts.
+    pub served: Span,
+    /// Running time since its attained service last counted from zero (Tiresias' promotion).
+    pub served_baseline: Span,
+    /// When it last entered its queue.
+    pub queued_at: Time,
+    /// Order in which jobs last entered their queues, over all jobs.
+    pub queue_seq: u64,
+    /// Times it was evicted for another job.
+    pub preemptions: u32,
+    /// Its last attempt so far.
+    pub last_attempt: Option<AttemptId>,
+    /// What would survive a stop, as last reported: work done and restart owed.
+    pub(crate) saved: Option<(Span, Span)>,
+    /// Place in its queue, while waiting.
+    pub(crate) rank: Rank,
+    /// Failed starts in a row.
+    pub(crate) failed_starts: u32,
+    /// Its owner withdrew it while it was active.
+    pub(crate) cancelled: bool,
+    /// Its owner holds it: do not queue it again when its attempt ends.
+    pub(crate) held: bool,
+}
+
+impl Job {
+    /// GPUs demanded.
+    #[inline]
+    pub fn gpus(&self) -> u32 {
+        self.spec.demand.gpus
+    }
+
+    /// The attempt that holds or is promised devices.
+    pub fn active(&self) -> Option<AttemptId> {
+        match self.state {
+            JobState::Active(attempt) => Some(attempt),
+            _ => None,
+        }
+    }
+
+    /// Predicted time from (re)start to end: work left plus the restart it owes. `None` without
+    /// an estimate. Not reduced by the progress of a running attempt; see
+    /// [`State::remaining`](crate::State::remaining).
+    pub fn left_at_start(&self) -> Option<Span> {
+        Some(self.estimate?.saturating_sub(self.work) + self.restart)
+    }
+
+    /// Attained service (2D-LAS: GPUs × time) of past attempts since the last promotion.
+    pub fn attained(&self) -> GpuTime {
+        self.served.saturating_sub(self.served_baseline).on(self.gpus())
+    }
+}

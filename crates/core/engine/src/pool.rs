@@ -1,0 +1,122 @@
+//! A pool: nodes that share one queue.
+
+use crate::books::FreeIndex;
+use crate::queue::KeyId;
+use crate::reason::Reason;
+use deepshare_model::{AttemptId, GpuTypeId, JobId, NodeId, TenantId, Time};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A pool's nodes, waiting keys and live attempts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Pool {
+    /// Its nodes, in node order.
+    pub nodes: BTreeSet<NodeId>,
+    /// Free devices, by GPU type.
+    pub(crate) free: Vec<FreeIndex>,
+    /// Devices that an empty pool would offer, by GPU type.
+    pub(crate) usable: Vec<FreeIndex>,
+    /// Keys with waiting jobs.
+    pub(crate) active_keys: BTreeSet<KeyId>,
+    /// Waiting jobs in all.
+    pub(crate) waiting: u32,
+    /// Attempts that hold or are promised devices, oldest first.
+    pub(crate) live: BTreeSet<AttemptId>,
+    /// Something changed since its last round.
+    pub(crate) dirty: bool,
+    /// Its policy asked for a round then.
+    pub(crate) wake_at: Option<Time>,
+    pub(crate) reasons: Reasons,
+}
+
+/// What the last round said about the jobs it left waiting, kept by equivalence class.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Reasons {
+    rest: Option<Reason>,
+    tenants: Vec<(TenantId, Reason)>,
+    keys: Vec<(KeyId, Reason)>,
+    #[serde(with = "as_pairs")]
+    jobs: BTreeMap<JobId, Reason>,
+}
+
+impl Reasons {
+    pub(crate) fn clear(&mut self) {
+        self.rest = None;
+        self.tenants.clear();
+        self.keys.clear();
+        self.jobs.clear();
+    }
+
+    pub(crate) fn set_rest(&mut self, reason: Reason) {
+        self.rest = Some(reason);
+    }
+
+    pub(crate) fn set_tenant(&mut self, tenant: TenantId, reason: Reason) {
+        self.tenants.push((tenant, reason));
+    }
+
+    pub(crate) fn set_key(&mut self, key: KeyId, reason: Reason) {
+        self.keys.push((key, reason));
+    }
+
+    pub(crate) fn set_job(&mut self, job: JobId, reason: Reason) {
+        self.jobs.insert(job, reason);
+    }
+
+    /// The most specific thing said, the last one where several are.
+    pub(crate) fn of(&self, job: JobId, key: KeyId, tenant: TenantId) -> Reason {
+        let last = |said: &[(KeyId, Reason)]| {
+            said.iter().rev().find(|(k, _)| *k == key).map(|(_, reason)| reason.clone())
+        };
+        let tenants =
+            || self.tenants.iter().rev().find(|(t, _)| *t == tenant).map(|(_, r)| r.clone());
+        self.jobs
+            .get(&job)
+            .cloned()
+            .or_else(|| last(&self.keys))
+            .or_else(tenants)
+            .or_else(|| self.rest.clone())
+            .unwrap_or(Reason::NotConsidered)
+    }
+}
+
+/// JSON maps have string keys; ids are not strings, so the map is written as pairs.
+mod as_pairs {
+    use super::{BTreeMap, JobId, Reason};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        map: &BTreeMap<JobId, Reason>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        map.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<JobId, Reason>, D::Error> {
+        Ok(Vec::<(JobId, Reason)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
+impl Pool {
+    /// Free devices of a GPU type.
+    pub fn free(&self, gpu_type: GpuTypeId) -> Option<&FreeIndex> {
+        self.free.get(gpu_type.index())
+    }
+
+    /// Free devices of every GPU type.
+    pub fn free_gpus(&self) -> u32 {
+        self.free.iter().map(FreeIndex::total).sum()
+    }
+
+    /// Devices an empty pool would offer.
+    pub fn usable_gpus(&self) -> u32 {
+        self.usable.iter().map(FreeIndex::total).sum()
+    }
+
+    /// Waiting jobs.
+    pub fn waiting_jobs(&self) -> u32 {
+        self.waiting
+    }
+}

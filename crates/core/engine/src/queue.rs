@@ -1,0 +1,182 @@
+//! Waiting jobs, grouped by what makes them interchangeable.
+//!
+//! Two jobs with the same [`SchedulingKey`] have the same tenant, class and demand. If one cannot
+//! be placed in a round, neither can the other: a round looks at keys, not at jobs.
+
+use crate::policy::Rank;
+use crate::reason::Reason;
+use crate::state::State;
+use deepshare_model::{Class, Demand, JobId, JobSpec, PoolId, Sharing, TenantId};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::ops::Bound;
+
+/// Number of a [`SchedulingKey`] in its table.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct KeyId(pub u32);
+
+/// What decides whether a job can be placed, apart from its identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SchedulingKey {
+    /// Whose nodes.
+    pub pool: PoolId,
+    /// Whose quota.
+    pub tenant: TenantId,
+    /// Charged to it or not.
+    pub class: Class,
+    /// What it asks for.
+    pub demand: Demand,
+    /// What it allows.
+    pub sharing: Sharing,
+}
+
+impl SchedulingKey {
+    pub(crate) fn of(pool: PoolId, spec: &JobSpec) -> SchedulingKey {
+        SchedulingKey {
+            pool,
+            tenant: spec.tenant,
+            class: spec.class,
+            demand: spec.demand,
+            sharing: spec.sharing,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Queue {
+    key: SchedulingKey,
+    jobs: BTreeSet<(Rank, JobId)>,
+    /// Whether such a job can ever run, as of an inventory generation.
+    verdict: Option<(u64, Option<Reason>)>,
+}
+
+/// Every queue of waiting jobs.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Queues {
+    queues: Vec<Queue>,
+    /// Derived from `queues`; rebuilt on restore.
+    #[serde(skip)]
+    by_key: BTreeMap<SchedulingKey, KeyId>,
+}
+
+impl Queues {
+    pub(crate) fn rebuild(&mut self) {
+        self.by_key =
+            self.queues.iter().enumerate().map(|(i, q)| (q.key, KeyId(i as u32))).collect();
+    }
+
+    pub(crate) fn intern(&mut self, key: SchedulingKey) -> KeyId {
+        let next = KeyId(self.queues.len() as u32);
+        *self.by_key.entry(key).or_insert_with(|| {
+            self.queues.push(Queue { key, jobs: BTreeSet::new(), verdict: None });
+            next
+        })
+    }
+
+    pub(crate) fn key(&self, id: KeyId) -> &SchedulingKey {
+        &self.queues[id.0 as usize].key
+    }
+
+    pub(crate) fn verdict(&self, id: KeyId, generation: u64) -> Option<Option<Reason>> {
+        let verdict = self.queues[id.0 as usize].verdict.as_ref();
+        verdict.filter(|(as_of, _)| *as_of == generation).map(|(_, reason)| reason.clone())
+    }
+
+    pub(crate) fn set_verdict(&mut self, id: KeyId, generation: u64, reason: Option<Reason>) {
+        self.queues[id.0 as usize].verdict = Some((generation, reason));
+    }
+
+    pub(crate) fn len(&self, id: KeyId) -> usize {
+        self.queues[id.0 as usize].jobs.len()
+    }
+
+    /// True if the queue was empty before.
+    pub(crate) fn insert(&mut self, id: KeyId, rank: Rank, job: JobId) -> bool {
+        let jobs = &mut self.queues[id.0 as usize].jobs;
+        let was_empty = jobs.is_empty();
+        let fresh = jobs.insert((rank, job));
+        debug_assert!(fresh, "a job waits once");
+        was_empty
+    }
+
+    /// True if the queue is empty now.
+    pub(crate) fn remove(&mut self, id: KeyId, rank: Rank, job: JobId) -> bool {
+        let jobs = &mut self.queues[id.0 as usize].jobs;
+        let there = jobs.remove(&(rank, job));
+        debug_assert!(there, "only a waiting job leaves its queue");
+        jobs.is_empty()
+    }
+
+    fn next_after(&self, id: KeyId, after: Option<(Rank, JobId)>) -> Option<(Rank, JobId)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.queues[id.0 as usize].jobs.range((from, Bound::Unbounded)).next().copied()
+    }
+
+    pub(crate) fn iter(&self, id: KeyId) -> impl Iterator<Item = JobId> {
+        self.queues[id.0 as usize].jobs.iter().map(|&(_, job)| job)
+    }
+}
+
+/// A walk over the waiting jobs of a pool in rank order, which stays valid while a draft takes
+/// jobs out of the queues. Costs O(log) a job visited, plus one visit for each key.
+#[derive(Debug)]
+pub struct Walk {
+    heap: BinaryHeap<Reverse<(Rank, JobId, KeyId)>>,
+    current: Option<(Rank, JobId, KeyId)>,
+}
+
+impl Walk {
+    /// Over all keys of the pool that have waiting jobs.
+    pub(crate) fn new(state: &State, pool: PoolId) -> Walk {
+        let heap = state.pools[pool.index()]
+            .active_keys
+            .iter()
+            .filter_map(|&key| {
+                let (rank, job) = state.queues.next_after(key, None)?;
+                Some(Reverse((rank, job, key)))
+            })
+            .collect();
+        Walk { heap, current: None }
+    }
+
+    /// The next job in order. Jobs of the last one's key follow unless [`Walk::skip_key`] was
+    /// called since.
+    pub fn next(&mut self, state: &State) -> Option<JobId> {
+        if let Some((rank, job, key)) = self.current.take()
+            && let Some((rank, job)) = state.queues.next_after(key, Some((rank, job)))
+        {
+            self.heap.push(Reverse((rank, job, key)));
+        }
+        let Reverse(entry) = self.heap.pop()?;
+        self.current = Some(entry);
+        Some(entry.1)
+    }
+
+    /// Leaves out the remaining jobs of the last job's key: what refused it refuses them.
+    pub fn skip_key(&mut self) {
+        self.current = None;
+    }
+
+    /// Leaves out all remaining jobs of a tenant.
+    pub fn skip_tenant(&mut self, state: &State, tenant: TenantId) {
+        let theirs = |key: KeyId| state.queues.key(key).tenant == tenant;
+        if self.current.is_some_and(|(_, _, key)| theirs(key)) {
+            self.current = None;
+        }
+        self.heap.retain(|&Reverse((_, _, key))| !theirs(key));
+    }
+
+    /// The rank of the next job without moving on, if there is one.
+    pub fn peek(&mut self, state: &State) -> Option<(Rank, JobId)> {
+        if let Some((rank, job, key)) = self.current.take()
+            && let Some((rank, job)) = state.queues.next_after(key, Some((rank, job)))
+        {
+            self.heap.push(Reverse((rank, job, key)));
+        }
+        self.heap.peek().map(|&Reverse((rank, job, _))| (rank, job))
+    }
+}

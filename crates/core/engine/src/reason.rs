@@ -1,0 +1,192 @@
+//! Why a job waits: one closed list, with quantities, for every surface that says it.
+
+use deepshare_model::{JobId, TenantId, Time};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why a job is not running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// No round has looked at it yet.
+    NotConsidered,
+    /// Its owner holds it.
+    Held,
+    /// A start failed; it returns to its queue later.
+    BackingOff {
+        /// When.
+        until: Time,
+    },
+    /// Devices are promised to it, and their holders are stopping.
+    AwaitingRelease {
+        /// Attempts still holding its devices.
+        holders: u32,
+    },
+    /// The pool has too few free GPUs.
+    NotEnoughFree {
+        /// GPUs it asks for.
+        need: u32,
+        /// GPUs free.
+        free: u32,
+    },
+    /// Enough GPUs are free, but not in the shape it needs.
+    Fragmented {
+        /// GPUs it asks for.
+        need: u32,
+        /// GPUs free.
+        free: u32,
+        /// Most GPUs free on one node.
+        largest: u32,
+    },
+    /// GPUs are free, but no node has the CPU or host memory beside them.
+    NotEnoughHost {
+        /// GPUs it asks for.
+        need: u32,
+    },
+    /// Its tenant's quota is used up.
+    OverQuota {
+        /// The tenant, or the ancestor whose quota binds.
+        tenant: TenantId,
+        /// GPUs it asks for.
+        need: u32,
+        /// GPUs the tenant uses.
+        used: u32,
+        /// GPUs the tenant may use.
+        quota: u32,
+    },
+    /// The policy serves strictly in order, and this job is first and blocked.
+    BehindHead {
+        /// The blocked job ahead.
+        head: JobId,
+    },
+    /// It would fit now, but would delay the reservation of a job ahead.
+    WouldDelay {
+        /// The job with the reservation.
+        head: JobId,
+        /// When that job is to start.
+        at: Time,
+    },
+    /// The policy planned its start for later.
+    Planned {
+        /// When.
+        at: Time,
+    },
+    /// Jobs that go first leave too few GPUs.
+    Outranked {
+        /// GPUs it asks for.
+        need: u32,
+        /// GPUs left by the jobs ahead.
+        left: u32,
+    },
+    /// The policy decides only at set instants.
+    BetweenRounds {
+        /// The next one.
+        next: Time,
+    },
+    /// Larger than its pool can ever hold.
+    LargerThanPool {
+        /// GPUs it asks for.
+        need: u32,
+        /// GPUs of an empty pool that could serve it.
+        pool: u32,
+    },
+    /// Larger than its tenant may ever use.
+    LargerThanQuota {
+        /// The tenant, or the ancestor whose quota binds.
+        tenant: TenantId,
+        /// GPUs it asks for.
+        need: u32,
+        /// GPUs the tenant may use.
+        quota: u32,
+    },
+}
+
+impl Reason {
+    /// The word for it in conditions, files and scenario scripts.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Reason::NotConsidered => "not-considered",
+            Reason::Held => "held",
+            Reason::BackingOff { .. } => "backing-off",
+            Reason::AwaitingRelease { .. } => "awaiting-release",
+            Reason::NotEnoughFree { .. } => "not-enough-free",
+            Reason::Fragmented { .. } => "fragmented",
+            Reason::NotEnoughHost { .. } => "not-enough-host",
+            Reason::OverQuota { .. } => "over-quota",
+            Reason::BehindHead { .. } => "behind-head",
+            Reason::WouldDelay { .. } => "would-delay",
+            Reason::Planned { .. } => "planned",
+            Reason::Outranked { .. } => "outranked",
+            Reason::BetweenRounds { .. } => "between-rounds",
+            Reason::LargerThanPool { .. } => "larger-than-pool",
+            Reason::LargerThanQuota { .. } => "larger-than-quota",
+        }
+    }
+
+    /// True if a quota, not the machines, stands in the way.
+    pub fn is_quota(&self) -> bool {
+        matches!(self, Reason::OverQuota { .. } | Reason::LargerThanQuota { .. })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Reason::NotConsidered | Reason::Held => Ok(()),
+            Reason::BackingOff { until } => write!(f, " (until {until})"),
+            Reason::AwaitingRelease { holders } => write!(f, " (of {holders} jobs)"),
+            Reason::NotEnoughFree { need, free } => write!(f, " (needs {need} GPUs, {free} free)"),
+            Reason::Fragmented { need, free, largest } => {
+                write!(f, " (needs {need} GPUs, {free} free, at most {largest} on one node)")
+            }
+            Reason::NotEnoughHost { need } => {
+                write!(f, " (no CPU or memory beside {need} free GPUs)")
+            }
+            Reason::OverQuota { tenant, need, used, quota } => {
+                write!(f, " (needs {need} GPUs, {tenant} uses {used} of {quota})")
+            }
+            Reason::BehindHead { head } => write!(f, " (of {head})"),
+            Reason::WouldDelay { head, at } => write!(f, " ({head}, due at {at})"),
+            Reason::Planned { at } => write!(f, " (at {at})"),
+            Reason::Outranked { need, left } => {
+                write!(f, " (needs {need} GPUs, jobs ahead leave {left})")
+            }
+            Reason::BetweenRounds { next } => write!(f, " (next at {next})"),
+            Reason::LargerThanPool { need, pool } => {
+                write!(f, " (needs {need} GPUs, an empty pool offers {pool})")
+            }
+            Reason::LargerThanQuota { tenant, need, quota } => {
+                write!(f, " (needs {need} GPUs, {tenant} may use {quota})")
+            }
+        }
+    }
+}
+
+/// A proposal that breaks a rule of the engine: a defect of the policy, not of the input. A
+/// simulation stops at it; a live driver counts it and goes on without the proposal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// Placing a job that does not wait.
+    #[error("policy placed {0}, which is not waiting")]
+    NotWaiting(JobId),
+    /// Evicting something that does not run.
+    #[error("policy evicted an attempt of {0} that is not running")]
+    NotRunning(JobId),
+    /// Placing on devices that are not free.
+    #[error("policy placed {0} on devices that are not free")]
+    NotFree(JobId),
+    /// Placing a gang in part, or with too much.
+    #[error("policy gave {job} {given} devices where it asks for {asked}")]
+    NotWhole {
+        /// The gang.
+        job: JobId,
+        /// Devices proposed.
+        given: u32,
+        /// Devices demanded.
+        asked: u32,
+    },
+    /// Acting on another pool than the one whose round it is.
+    #[error("policy acted on {0}, which belongs to another pool")]
+    OtherPool(JobId),
+}

@@ -1,0 +1,287 @@
+//! The engine's books, as policies, the auditor and drivers see them.
+
+use crate::admit::Tenants;
+use crate::attempt::{Attempt, AttemptState, Slice};
+use crate::books::Node;
+use crate::job::{Job, JobState};
+use crate::placement::{Misfit, Offer};
+use crate::pool::Pool;
+use crate::queue::{KeyId, Queues, SchedulingKey, Walk};
+use crate::reason::Reason;
+use crate::settings::EngineSettings;
+use deepshare_model::{
+    AttemptId, Demand, Devices, GpuTime, GpuTypeId, JobId, NodeId, PoolId, Resources, Span,
+    TenantId, TenantSpec, Time,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Everything the engine knows. Read-only outside the engine.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    pub(crate) now: Time,
+    pub(crate) settings: EngineSettings,
+    pub(crate) epoch: deepshare_model::Epoch,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) pools: Vec<Pool>,
+    pub(crate) tenants: Tenants,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) queues: Queues,
+    pub(crate) next_queue_seq: u64,
+    /// Jobs that back off, by the instant they return.
+    pub(crate) timers: BTreeSet<(Time, JobId)>,
+    /// Jobs that cannot run as things stand.
+    pub(crate) unrunnable: BTreeSet<JobId>,
+    /// Raised whenever inventory or quotas change: what could never run may run now.
+    pub(crate) generation: u64,
+    /// Slot of the last round, where rounds are slotted.
+    pub(crate) last_slot: Option<u64>,
+    /// Decision rounds held so far (one per pool considered).
+    pub(crate) rounds: u64,
+}
+
+impl State {
+    /// The instant of the last step.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The engine's settings.
+    pub fn settings(&self) -> &EngineSettings {
+        &self.settings
+    }
+
+    /// Every node, by id.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Every pool, by id.
+    pub fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// One pool.
+    pub fn pool(&self, pool: PoolId) -> &Pool {
+        &self.pools[pool.index()]
+    }
+
+    /// Every job submitted so far, by id.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// One job.
+    #[inline]
+    pub fn job(&self, job: JobId) -> &Job {
+        &self.jobs[job.index()]
+    }
+
+    /// One attempt.
+    #[inline]
+    pub fn attempt(&self, attempt: AttemptId) -> &Attempt {
+        &self.attempts[attempt.index()]
+    }
+
+    /// Every attempt so far, by id.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// A tenant's terms.
+    pub fn tenant(&self, tenant: TenantId) -> &TenantSpec {
+        self.tenants.spec(tenant)
+    }
+
+    /// Number of tenants.
+    pub fn tenant_count(&self) -> usize {
+        self.tenants.all.len()
+    }
+
+    /// GPUs of a type that a tenant (with its children) holds or is promised.
+    pub fn used(&self, tenant: TenantId, gpu_type: GpuTypeId) -> u32 {
+        self.tenants.used(tenant, gpu_type)
+    }
+
+    /// Decision rounds held so far, one per pool considered.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// What a scheduling key stands for.
+    pub fn key(&self, key: KeyId) -> &SchedulingKey {
+        self.queues.key(key)
+    }
+
+    /// Keys of a pool that have waiting jobs.
+    pub fn active_keys(&self, pool: PoolId) -> impl Iterator<Item = KeyId> {
+        self.pools[pool.index()].active_keys.iter().copied()
+    }
+
+    /// Waiting jobs of a key, in rank order.
+    pub fn waiting_of(&self, key: KeyId) -> impl Iterator<Item = JobId> {
+        self.queues.iter(key)
+    }
+
+    /// How many jobs of a key wait.
+    pub fn waiting_count(&self, key: KeyId) -> usize {
+        self.queues.len(key)
+    }
+
+    /// A walk over a pool's waiting jobs in rank order.
+    pub fn walk(&self, pool: PoolId) -> Walk {
+        Walk::new(self, pool)
+    }
+
+    /// Attempts of a pool that hold or are promised devices, oldest first.
+    pub fn live(&self, pool: PoolId) -> impl Iterator<Item = &Attempt> {
+        self.pools[pool.index()].live.iter().map(|&attempt| self.attempt(attempt))
+    }
+
+    /// Attempts of a pool that could be chosen as victims, oldest first.
+    pub fn evictable(&self, pool: PoolId) -> impl Iterator<Item = &Attempt> {
+        self.live(pool).filter(|a| a.is_evictable() && a.no_eviction_before <= self.now)
+    }
+
+    /// Time the job has run, all attempts together, up to now.
+    pub fn served(&self, job: JobId) -> Span {
+        let job = self.job(job);
+        job.served + self.current_stint(job)
+    }
+
+    /// Attained service since the last promotion (2D-LAS: GPUs × running time), up to now.
+    pub fn attained(&self, job: JobId) -> GpuTime {
+        let job = self.job(job);
+        (job.served + self.current_stint(job)).saturating_sub(job.served_baseline).on(job.gpus())
+    }
+
+    fn current_stint(&self, job: &Job) -> Span {
+        let since = job.active().and_then(|attempt| self.attempt(attempt).running_since);
+        since.map_or(Span::ZERO, |since| self.now.saturating_since(since))
+    }
+
+    /// Predicted time to the job's end if it runs on, or starts now: work left and the restart it
+    /// owes. Zero for a job that outlived its estimate; `None` without an estimate.
+    pub fn remaining(&self, job: JobId) -> Option<Span> {
+        let job = self.job(job);
+        Some(job.left_at_start()?.saturating_sub(self.current_stint(job)))
+    }
+
+    /// Why the job is not running; `None` if it runs, is starting or has ended.
+    pub fn explain(&self, job: JobId) -> Option<Reason> {
+        let entry = self.job(job);
+        match &entry.state {
+            JobState::Waiting => {
+                let pool = &self.pools[self.pool_of(job).index()];
+                Some(pool.reasons.of(job, entry.key, entry.spec.tenant))
+            }
+            JobState::Held => Some(Reason::Held),
+            JobState::BackingOff { until } => Some(Reason::BackingOff { until: *until }),
+            JobState::Unrunnable(reason) => Some(reason.clone()),
+            JobState::Active(attempt) => {
+                let attempt = self.attempt(*attempt);
+                (attempt.state == AttemptState::Reserved)
+                    .then_some(Reason::AwaitingRelease { holders: attempt.awaits.len() as u32 })
+            }
+            JobState::Ended(_) => None,
+        }
+    }
+
+    /// The pool a job waits for.
+    #[inline]
+    pub fn pool_of(&self, job: JobId) -> PoolId {
+        self.queues.key(self.job(job).key).pool
+    }
+
+    /// Devices for a demand of `tenant` in `pool` now, or why there are none. Changes nothing.
+    pub(crate) fn find(
+        &self,
+        pool: PoolId,
+        tenant: TenantId,
+        demand: &Demand,
+        empty: bool,
+    ) -> Result<Vec<Slice>, Reason> {
+        let books = &self.pools[pool.index()];
+        let indexes = if empty { &books.usable } else { &books.free };
+        let mut best: Option<Reason> = None;
+        for (gpu_type, index) in indexes.iter().enumerate() {
+            let gpu_type = GpuTypeId::from_index(gpu_type);
+            if demand.gpu_type.is_some_and(|wanted| wanted != gpu_type) || index.total() == 0 {
+                continue;
+            }
+            let quota = match (empty, self.settings.capacity) {
+                // An empty pool still has quotas: only those that bind even then count.
+                (true, mode) => match self.tenants.admits(mode, tenant, gpu_type, demand.gpus) {
+                    Err(reason @ Reason::LargerThanQuota { .. }) => Err(reason),
+                    _ => Ok(()),
+                },
+                (false, mode) => self.tenants.admits(mode, tenant, gpu_type, demand.gpus),
+            };
+            if let Err(reason) = quota {
+                best = Some(reason);
+                continue;
+            }
+            let offer = Offer { nodes: &self.nodes, index, empty };
+            match self.settings.placer.find(offer, demand) {
+                Ok(placement) => return Ok(placement),
+                Err(misfit) => {
+                    let (need, free) = (demand.gpus, index.total());
+                    let reason = match misfit {
+                        Misfit::TooFew => Reason::NotEnoughFree { need, free },
+                        Misfit::Shape => {
+                            Reason::Fragmented { need, free, largest: index.largest() }
+                        }
+                        Misfit::Host => Reason::NotEnoughHost { need },
+                    };
+                    best.get_or_insert(reason);
+                }
+            }
+        }
+        Err(best.unwrap_or(Reason::NotEnoughFree { need: demand.gpus, free: 0 }))
+    }
+
+    /// The reason that keeps a job from ever running as inventory and quotas stand, if any.
+    pub(crate) fn never_fits(&mut self, key: KeyId) -> Option<Reason> {
+        if let Some(verdict) = self.queues.verdict(key, self.generation) {
+            return verdict;
+        }
+        let verdict = self.search_empty_pool(key);
+        self.queues.set_verdict(key, self.generation, verdict.clone());
+        verdict
+    }
+
+    fn search_empty_pool(&self, key: KeyId) -> Option<Reason> {
+        let SchedulingKey { pool, tenant, demand, .. } = *self.queues.key(key);
+        match self.find(pool, tenant, &demand, true) {
+            Ok(_) => None,
+            Err(reason @ Reason::LargerThanQuota { .. }) => Some(reason),
+            Err(_) => {
+                let usable = &self.pools[pool.index()].usable;
+                let offers = usable.iter().enumerate().filter(|(gpu_type, _)| {
+                    demand.gpu_type.is_none_or(|wanted| wanted.index() == *gpu_type)
+                });
+                let pool = offers.map(|(_, index)| index.total()).max().unwrap_or(0);
+                Some(Reason::LargerThanPool { need: demand.gpus, pool })
+            }
+        }
+    }
+
+    /// Changes a node and keeps the indexes of its pool in step.
+    pub(crate) fn with_node<R>(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> R) -> R {
+        let node = &mut self.nodes[id.index()];
+        let before = (node.open().count(), node.usable().count());
+        let result = change(node);
+        let after = (node.open().count(), node.usable().count());
+        let (pool, gpu_type) = (node.spec.pool, node.spec.gpu_type.index());
+        let pool = &mut self.pools[pool.index()];
+        pool.free[gpu_type].change(id, before.0, after.0);
+        pool.usable[gpu_type].change(id, before.1, after.1);
+        result
+    }
+
+    /// The host resources that a slice of the job's placement uses.
+    pub(crate) fn host_share(&self, job: JobId, devices: Devices) -> Resources {
+        self.job(job).spec.demand.per_gpu.times(devices.count())
+    }
+}
