@@ -1,1 +1,36 @@
-//! (skeleton)
+//! Job histories and clusters from files, and a generated month that needs no file.
+//!
+//! [`read_trace`] turns a log into a [`Trace`]: jobs in *trace order* (by submission, ties by row
+//! or by an order file), with tenants, users and GPU types as dense ids. [`read_cluster`] reads
+//! the machines and quotas, [`read_estimates`] run-time estimates, and [`generate`] makes a month
+//! with the published statistics of Helios Venus. Nothing is guessed in silence: what was dropped
+//! or assumed is in the [`ImportReport`], and what cannot be right is an error that names file,
+//! line, column and remedy.
+//!
+//! Formats are described in `docs/formats/trace.md` and `docs/formats/cluster.md`.
+
+mod civil;
+pub mod cluster;
+mod error;
+mod estimates;
+pub mod generate;
+mod names;
+mod number;
+mod options;
+mod order;
+mod read;
+mod report;
+mod source;
+mod table;
+mod times;
+mod trace;
+mod write;
+
+pub use cluster::{Cluster, ClusterOptions, NodeEntry, TenantEntry, read_cluster};
+pub use error::{Problem, Problems, TraceError};
+pub use estimates::{Estimates, read_estimates};
+pub use options::{Format, Origin, ReadOptions, TimeOptions, TimeUnit};
+pub use read::read_trace;
+pub use report::{DropReason, ImportReport, Imputed};
+pub use trace::{Trace, TraceJob};
+pub use write::write_trace;

@@ -1,0 +1,1 @@
+//! A month of jobs with the published statistics of Venus.

@@ -1,0 +1,99 @@
+//! The optional fields of a row.
+
+use super::columns::Columns;
+use super::{MAX_DURATION_US, UNIT_HINT};
+use crate::error::Problem;
+use crate::table::{Column, Row};
+use deepshare_model::{Class, Outcome, Span};
+
+/// Most CPU cores of a job, in thousandths.
+const MAX_CPU_MILLI: u64 = 1_000_000_000_000;
+/// Most host memory of a job: an exbibyte.
+const MAX_MEMORY_MIB: u64 = 1 << 40;
+/// Most memory of one GPU: a tebibyte.
+const MAX_GPU_MEMORY_MIB: u64 = 1 << 20;
+
+/// What a job's row may say beyond the required columns. Empty fields leave the default.
+#[derive(Default)]
+pub(super) struct Extra<'a> {
+    pub cpu_milli: u64,
+    pub memory_mib: u64,
+    pub gpu_memory_mib: u32,
+    pub gpu_type: Option<&'a str>,
+    pub outcome: Outcome,
+    pub class: Option<Class>,
+    pub priority: i32,
+    pub requested_time: Option<Span>,
+}
+
+impl<'a> Extra<'a> {
+    pub(super) fn read(
+        row: &'a Row<'_>,
+        columns: &Columns,
+        scale: u32,
+        note: &mut impl FnMut(Problem),
+    ) -> Extra<'a> {
+        // The column, if the file has it and the row fills it.
+        let filled = |column: Option<Column>| column.filter(|&c| !row.text(c).is_empty());
+        let mut extra = Extra::default();
+        let mut number = |column, scale, most, remedy| {
+            let value = filled(column).map(|c| row.scaled(c, scale, most, remedy));
+            value.transpose().unwrap_or_else(|problem| {
+                note(problem);
+                None
+            })
+        };
+        let remedy = "give the CPU cores of the whole job, or leave it empty";
+        extra.cpu_milli = number(columns.cpus, 3, MAX_CPU_MILLI, remedy).unwrap_or(0);
+        let remedy = "give MiB of host memory for the whole job, or leave it empty";
+        extra.memory_mib = number(columns.memory, 0, MAX_MEMORY_MIB, remedy).unwrap_or(0);
+        let remedy = "give MiB of memory on each GPU, or leave it empty";
+        extra.gpu_memory_mib = number(columns.gpu_memory, 0, MAX_GPU_MEMORY_MIB, remedy)
+            .map_or(0, |mib| u32::try_from(mib).expect("within the limit on GPU memory"));
+        extra.requested_time =
+            number(columns.requested, scale, MAX_DURATION_US, UNIT_HINT).map(Span);
+        extra.gpu_type = filled(columns.gpu_type).map(|c| row.text(c));
+        if let Some(c) = filled(columns.state) {
+            match outcome(row.text(c)) {
+                Some(outcome) => extra.outcome = outcome,
+                None => note(row.problem(
+                    c,
+                    "is not a known state",
+                    "use COMPLETED, FAILED, CANCELLED, TIMEOUT, NODE_FAIL or OUT_OF_MEMORY",
+                )),
+            }
+        }
+        if let Some(c) = filled(columns.class) {
+            match [Class::Guaranteed, Class::BestEffort].iter().find(|k| k.name() == row.text(c)) {
+                Some(&class) => extra.class = Some(class),
+                None => {
+                    note(row.problem(c, "is not a class", "use guaranteed or best-effort"));
+                }
+            }
+        }
+        if let Some(c) = filled(columns.priority) {
+            match row.text(c).parse() {
+                Ok(priority) => extra.priority = priority,
+                Err(_) => note(row.problem(
+                    c,
+                    "is not a priority",
+                    "give a whole number from -2147483648 to 2147483647",
+                )),
+            }
+        }
+        extra
+    }
+}
+
+/// The outcome a state stands for: Slurm's words, as Helios has them, or ours.
+fn outcome(state: &str) -> Option<Outcome> {
+    let word: String =
+        state.chars().map(|c| if c == '_' { '-' } else { c.to_ascii_lowercase() }).collect();
+    match word.as_str() {
+        "completed" => Some(Outcome::Succeeded),
+        "canceled" => Some(Outcome::Cancelled),
+        // Slurm says by whom.
+        by if by.starts_with("cancelled by ") => Some(Outcome::Cancelled),
+        name => Outcome::ALL.into_iter().find(|o| o.name() == name),
+    }
+}
