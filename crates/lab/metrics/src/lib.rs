@@ -3,10 +3,33 @@
 //! A simulator leaves a [`RunRecord`]; everything else is computed from it here, so that two
 //! programs that agree on the records agree on every figure.
 
+mod bootstrap;
+mod bound;
+mod comparison;
+mod distribution;
+mod figures;
 mod job_record;
+mod jobs_csv;
+mod result_hash;
 mod run_record;
+#[cfg(test)]
+mod sample;
+mod seconds;
+mod size_bucket;
+mod summary;
 mod usage;
 
+pub use bound::{Bound, BoundJob};
+pub use comparison::{Change, Comparison, PairedDifference, Pairs};
+pub use distribution::Distribution;
+pub use figures::{Better, Figure, JobFigures, RunFigures, Scope, Value, Valued, registry};
 pub use job_record::JobRecord;
+pub use jobs_csv::{
+    JOB_COLUMNS, JobColumn, JobTable, JobsCsvError, Names, read_jobs_csv, write_jobs_csv,
+};
+pub use result_hash::result_hash;
 pub use run_record::{Counters, RunRecord};
+pub use seconds::{ExactSeconds, NotSeconds, parse_seconds};
+pub use size_bucket::SizeBucket;
+pub use summary::{Group, Summary};
 pub use usage::{ArrivalWindow, Usage, UsageMeter};

@@ -1,0 +1,87 @@
+//! A hand-made set of records for tests: four jobs of three tenants, one still running at the
+//! end and one that no pool can hold.
+
+use crate::{JobRecord, RunRecord, UsageMeter};
+use deepshare_model::{Class, JobId, Outcome, PoolId, Span, TenantId, Time, UserId};
+
+/// A job of one GPU that is submitted at 0 and never starts.
+pub fn record(job: u32) -> JobRecord {
+    JobRecord {
+        job: JobId(job),
+        tenant: TenantId(0),
+        user: UserId(0),
+        pool: PoolId(0),
+        class: Class::Guaranteed,
+        gpus: 1,
+        submit: Time::ZERO,
+        duration: Span::from_secs(100),
+        first_start: None,
+        end: None,
+        waited: Span::ZERO,
+        preemptions: 0,
+        restarts_by_failure: 0,
+        work_lost: Span::ZERO,
+        restart_overhead: Span::ZERO,
+        outcome: Outcome::Succeeded,
+        refused: false,
+    }
+}
+
+/// Job 0: 8 GPUs, 0 to 100 s, no wait. Job 1: 2 GPUs, submitted at 10 s, waits 20 s, preempted
+/// once, waits 5.5 s more, redoes 10 s, 20 s of overhead, ends at 135.5 s with an error of its own.
+/// Job 2 starts at 120 s and never ends. Job 3 never fits.
+pub fn records() -> Vec<JobRecord> {
+    vec![
+        JobRecord {
+            gpus: 8,
+            first_start: Some(Time::ZERO),
+            end: Some(Time::from_secs(100)),
+            ..record(0)
+        },
+        JobRecord {
+            tenant: TenantId(1),
+            user: UserId(1),
+            class: Class::BestEffort,
+            gpus: 2,
+            submit: Time::from_secs(10),
+            duration: Span::from_secs(50),
+            first_start: Some(Time::from_secs(30)),
+            end: Some(Time(135_500_000)),
+            waited: Span(25_500_000),
+            preemptions: 1,
+            work_lost: Span::from_secs(10),
+            restart_overhead: Span::from_secs(20),
+            outcome: Outcome::Failed,
+            ..record(1)
+        },
+        JobRecord {
+            tenant: TenantId(2),
+            submit: Time::from_secs(20),
+            first_start: Some(Time::from_secs(120)),
+            waited: Span::from_secs(100),
+            ..record(2)
+        },
+        JobRecord { gpus: 64, submit: Time::from_secs(30), refused: true, ..record(3) },
+    ]
+}
+
+/// The records as a run on one pool of 10 GPUs.
+pub fn run() -> RunRecord {
+    let mut meter = UsageMeter::new(1);
+    meter.submitted();
+    meter.set_pool(PoolId(0), 10, 8, 0);
+    meter.advance(Time::from_secs(30));
+    meter.submitted();
+    meter.set_pool(PoolId(0), 10, 8, 1);
+    meter.advance(Time(135_500_000));
+    meter.ended();
+    RunRecord {
+        policy: "srtf".to_owned(),
+        estimates: "oracle".to_owned(),
+        jobs: records(),
+        usage: meter.usage(),
+        pool_gpus: vec![10],
+        residents_per_gpu: 1,
+        counters: crate::Counters { events: 9, rounds: 7, commands: 5 },
+    }
+}
