@@ -85,12 +85,13 @@ impl Node {
     /// How many GPUs the host resources left are enough for, at `per_gpu` each.
     #[inline]
     pub fn host_room_for(&self, per_gpu: Resources) -> u32 {
+        shares(self.host_room(), per_gpu)
+    }
+
+    /// CPU and host memory left.
+    pub(crate) fn host_room(&self) -> Resources {
         let room = |left: i64| left.max(0) as u64;
-        let left = Resources {
-            cpu_milli: room(self.room_cpu_milli),
-            memory_mib: room(self.room_memory_mib),
-        };
-        shares(left, per_gpu)
+        Resources { cpu_milli: room(self.room_cpu_milli), memory_mib: room(self.room_memory_mib) }
     }
 
     /// How many GPUs the host resources of the empty node are enough for, at `per_gpu` each.
@@ -133,7 +134,7 @@ impl Node {
 
 /// How many times `each` fits into `amount`.
 #[inline]
-fn shares(amount: Resources, each: Resources) -> u32 {
+pub(crate) fn shares(amount: Resources, each: Resources) -> u32 {
     let share = |amount: u64, each: u64| {
         amount.checked_div(each).map_or(u32::MAX, |n| n.min(u64::from(u32::MAX)) as u32)
     };

@@ -6,6 +6,7 @@
 use crate::attempt::{Attempt, AttemptState, Placement};
 use crate::command::{Command, EvictReason};
 use crate::job::JobState;
+use crate::policy::Rank;
 use crate::reason::{Illegal, Reason};
 use crate::state::State;
 use deepshare_model::{AttemptId, JobId, PoolId, TenantId, Time};
@@ -163,6 +164,42 @@ impl<'a> Draft<'a> {
     pub fn forget_service(&mut self, job: JobId) {
         let served = self.state.served(job);
         self.state.jobs[job.index()].served_baseline = served;
+    }
+
+    /// Gives a waiting job another place in its queue.
+    pub fn rerank(&mut self, job: JobId, rank: Rank) {
+        if self.is_waiting_here(job) {
+            self.state.leave_queue(job);
+            self.state.jobs[job.index()].rank = rank;
+            self.state.join_queue(job);
+        }
+    }
+
+    /// Takes back the eviction of an attempt if nobody was placed on its devices, and says whether
+    /// it did.
+    pub fn spare(&mut self, attempt: AttemptId) -> bool {
+        let evicted = |p: &Proposal| matches!(p, Proposal::Evict(id, _) if *id == attempt);
+        let Some(at) = self.journal.iter().position(evicted) else { return false };
+        let spec = &self.state.job(self.state.attempt(attempt).job).spec;
+        let (tenant, per_gpu) = (spec.tenant, spec.demand.per_gpu);
+        let placement = &self.state.attempt(attempt).placement;
+        let free = placement.iter().all(|slice| {
+            let node = &self.state.nodes[slice.node.index()];
+            let gpus = slice.devices.count();
+            slice.devices.intersect(node.claimed).is_empty() && node.host_room_for(per_gpu) >= gpus
+        });
+        let gpu_type = self.state.nodes[placement[0].node.index()].spec.gpu_type;
+        let gpus = self.state.attempt(attempt).gpus();
+        let mode = self.state.settings.capacity;
+        if !free || self.state.tenants.admits(mode, tenant, gpu_type, gpus).is_err() {
+            return false;
+        }
+        let Proposal::Evict(_, before) = self.journal.remove(at) else {
+            unreachable!("the proposal found is an eviction");
+        };
+        self.reoccupy(attempt);
+        self.state.attempts[attempt.index()].state = before;
+        true
     }
 
     /// Asks for a round of this pool at `at`, even if nothing happens until then. The earliest

@@ -2,7 +2,7 @@
 
 use crate::attempt::{Placement, Slice};
 use crate::books::{FreeIndex, Node};
-use deepshare_model::{Demand, Devices, Layout, NodeId};
+use deepshare_model::{Demand, Devices, Layout, NodeId, Resources};
 use serde::{Deserialize, Serialize};
 
 /// How devices are chosen.
@@ -33,8 +33,39 @@ pub(crate) enum Misfit {
     Host,
 }
 
-/// What a search looks at: free devices, or those of the empty pool.
-#[derive(Clone, Copy)]
+/// What a search looks at: the books as they are, those of an empty pool, or a forecast.
+pub(crate) trait Ground {
+    fn index(&self) -> &FreeIndex;
+    fn open(&self, node: NodeId) -> Devices;
+    /// How many GPUs the node's host resources are enough for, at `per_gpu` each.
+    fn host_room_for(&self, node: NodeId, per_gpu: Resources) -> u32;
+    fn gpu_memory_mib(&self, node: NodeId) -> u32;
+
+    /// Devices of the node that can be used, given the host resources each needs.
+    fn usable_count(&self, node: NodeId, demand: &Demand) -> u32 {
+        self.open(node).count().min(self.host_room_for(node, demand.per_gpu))
+    }
+
+    /// True if the node can take `gpus` of the demand's GPUs.
+    fn takes(&self, node: NodeId, gpus: u32, demand: &Demand) -> bool {
+        let memory = self.gpu_memory_mib(node);
+        let memory_fits = memory == 0 || demand.gpu_memory_mib <= memory;
+        memory_fits && self.usable_count(node, demand) >= gpus
+    }
+
+    fn slice(&self, node: NodeId, gpus: u32) -> Slice {
+        Slice { node, devices: self.open(node).lowest(gpus) }
+    }
+
+    /// The node with the fewest free devices that can take `gpus`, first in node order.
+    fn snuggest(&self, gpus: u32, demand: &Demand, not: &[Slice]) -> Option<NodeId> {
+        (gpus..=self.index().levels())
+            .flat_map(|level| self.index().at(level))
+            .find(|&node| self.takes(node, gpus, demand) && !not.iter().any(|s| s.node == node))
+    }
+}
+
+/// The books: free devices, or those that an empty pool would offer.
 pub(crate) struct Offer<'a> {
     pub(crate) nodes: &'a [Node],
     pub(crate) index: &'a FreeIndex,
@@ -42,45 +73,30 @@ pub(crate) struct Offer<'a> {
     pub(crate) empty: bool,
 }
 
-impl Offer<'_> {
-    fn devices(&self, node: NodeId) -> Devices {
+impl Ground for Offer<'_> {
+    fn index(&self) -> &FreeIndex {
+        self.index
+    }
+
+    fn open(&self, node: NodeId) -> Devices {
         let node = &self.nodes[node.index()];
         if self.empty { node.usable() } else { node.open() }
     }
 
-    /// Devices of the node that can be used, given the host resources each needs.
-    fn usable_count(&self, id: NodeId, demand: &Demand) -> u32 {
-        let node = &self.nodes[id.index()];
-        let host = match self.empty {
-            true => node.host_capacity_for(demand.per_gpu),
-            false => node.host_room_for(demand.per_gpu),
-        };
-        self.devices(id).count().min(host)
+    fn host_room_for(&self, node: NodeId, per_gpu: Resources) -> u32 {
+        let node = &self.nodes[node.index()];
+        if self.empty { node.host_capacity_for(per_gpu) } else { node.host_room_for(per_gpu) }
     }
 
-    /// True if the node can take `gpus` of the demand's GPUs.
-    fn takes(&self, id: NodeId, gpus: u32, demand: &Demand) -> bool {
-        let memory = self.nodes[id.index()].spec.gpu_memory_mib;
-        let memory_fits = memory == 0 || demand.gpu_memory_mib <= memory;
-        memory_fits && self.usable_count(id, demand) >= gpus
-    }
-
-    fn slice(&self, node: NodeId, gpus: u32) -> Slice {
-        Slice { node, devices: self.devices(node).lowest(gpus) }
-    }
-
-    /// The node with the fewest free devices that can take `gpus`, first in node order.
-    fn snuggest(&self, gpus: u32, demand: &Demand, not: &[Slice]) -> Option<NodeId> {
-        (gpus..=self.index.levels())
-            .flat_map(|level| self.index.at(level))
-            .find(|&node| self.takes(node, gpus, demand) && !not.iter().any(|s| s.node == node))
+    fn gpu_memory_mib(&self, node: NodeId) -> u32 {
+        self.nodes[node.index()].spec.gpu_memory_mib
     }
 }
 
 impl Placer {
     /// Devices for `demand`, or why there are none.
-    pub(crate) fn find(self, offer: Offer<'_>, demand: &Demand) -> Result<Placement, Misfit> {
-        if offer.index.total() < demand.gpus {
+    pub(crate) fn find<G: Ground>(self, offer: &G, demand: &Demand) -> Result<Placement, Misfit> {
+        if offer.index().total() < demand.gpus {
             return Err(Misfit::TooFew);
         }
         let found = match (self, demand.layout) {
@@ -97,7 +113,7 @@ impl Placer {
 }
 
 /// Tells a wrong shape from missing host resources: would it fit if those were free?
-fn why(offer: Offer<'_>, demand: &Demand) -> Misfit {
+fn why<G: Ground>(offer: &G, demand: &Demand) -> Misfit {
     let bare = Demand { per_gpu: Default::default(), ..*demand };
     if bare == *demand || Placer::Consolidate.find(offer, &bare).is_err() {
         Misfit::Shape
@@ -106,23 +122,27 @@ fn why(offer: Offer<'_>, demand: &Demand) -> Misfit {
     }
 }
 
-type Remainder = fn(Offer<'_>, u32, &Demand, &[Slice]) -> Option<NodeId>;
+type Remainder<G> = fn(&G, u32, &Demand, &[Slice]) -> Option<NodeId>;
 
-fn consolidate(offer: Offer<'_>, demand: &Demand, remainder: Remainder) -> Option<Placement> {
+fn consolidate<G: Ground>(
+    offer: &G,
+    demand: &Demand,
+    remainder: Remainder<G>,
+) -> Option<Placement> {
     if let Some(node) = offer.snuggest(demand.gpus, demand, &[]) {
         return Some(vec![offer.slice(node, demand.gpus)]);
     }
     // The most that one node of this pool and type ever offered is what "a node" means here.
-    let size = offer.index.levels();
+    let size = offer.index().levels();
     if demand.gpus <= size {
         return None;
     }
     let whole = demand.gpus / size;
-    if offer.index.nodes_with(size) < whole {
+    if offer.index().nodes_with(size) < whole {
         return None;
     }
     let mut slices: Placement = offer
-        .index
+        .index()
         .at(size)
         .filter(|&node| offer.takes(node, size, demand))
         .take(whole as usize)
@@ -139,21 +159,26 @@ fn consolidate(offer: Offer<'_>, demand: &Demand, remainder: Remainder) -> Optio
     Some(slices)
 }
 
-fn snug(offer: Offer<'_>, gpus: u32, demand: &Demand, taken: &[Slice]) -> Option<NodeId> {
+fn snug<G: Ground>(offer: &G, gpus: u32, demand: &Demand, taken: &[Slice]) -> Option<NodeId> {
     offer.snuggest(gpus, demand, taken)
 }
 
-fn next_most_free(offer: Offer<'_>, gpus: u32, demand: &Demand, taken: &[Slice]) -> Option<NodeId> {
-    (1..=offer.index.levels())
+fn next_most_free<G: Ground>(
+    offer: &G,
+    gpus: u32,
+    demand: &Demand,
+    taken: &[Slice],
+) -> Option<NodeId> {
+    (1..=offer.index().levels())
         .rev()
-        .flat_map(|level| offer.index.at(level))
+        .flat_map(|level| offer.index().at(level))
         .find(|&node| !taken.iter().any(|slice| slice.node == node))
         .filter(|&node| offer.takes(node, gpus, demand))
 }
 
 /// Members of `each` GPUs on as few nodes as a greedy choice finds: the snuggest node that takes
 /// all that are left, else the one that takes most of them.
-fn pack_members(offer: Offer<'_>, demand: &Demand, each: u32) -> Option<Placement> {
+fn pack_members<G: Ground>(offer: &G, demand: &Demand, each: u32) -> Option<Placement> {
     let mut slices = Placement::new();
     let mut left = demand.gpus;
     while left > 0 {
@@ -161,9 +186,9 @@ fn pack_members(offer: Offer<'_>, demand: &Demand, each: u32) -> Option<Placemen
             slices.push(offer.slice(node, left));
             break;
         }
-        let (node, gpus) = (1..=offer.index.levels())
+        let (node, gpus) = (1..=offer.index().levels())
             .rev()
-            .flat_map(|level| offer.index.at(level))
+            .flat_map(|level| offer.index().at(level))
             .filter(|&node| !slices.iter().any(|slice| slice.node == node))
             .filter(|&node| offer.takes(node, each, demand))
             .map(|node| (node, offer.usable_count(node, demand) / each * each))
@@ -175,9 +200,9 @@ fn pack_members(offer: Offer<'_>, demand: &Demand, each: u32) -> Option<Placemen
     Some(slices)
 }
 
-fn in_node_order(offer: Offer<'_>, demand: &Demand, each: u32) -> Option<Placement> {
+fn in_node_order<G: Ground>(offer: &G, demand: &Demand, each: u32) -> Option<Placement> {
     let mut nodes: Vec<NodeId> =
-        (1..=offer.index.levels()).flat_map(|level| offer.index.at(level)).collect();
+        (1..=offer.index().levels()).flat_map(|level| offer.index().at(level)).collect();
     nodes.sort_unstable();
     let mut slices = Placement::new();
     let mut left = demand.gpus;

@@ -115,6 +115,11 @@ impl Pool {
         self.usable.iter().map(FreeIndex::total).sum()
     }
 
+    /// Attempts that hold or are promised devices.
+    pub fn live_attempts(&self) -> usize {
+        self.live.len()
+    }
+
     /// Waiting jobs.
     pub fn waiting_jobs(&self) -> u32 {
         self.waiting

@@ -52,6 +52,11 @@ impl State {
         &self.settings
     }
 
+    /// Changes whenever inventory or quotas change; plans made before may be void.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// Every node, by id.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -223,7 +228,7 @@ impl State {
                 continue;
             }
             let offer = Offer { nodes: &self.nodes, index, empty };
-            match self.settings.placer.find(offer, demand) {
+            match self.settings.placer.find(&offer, demand) {
                 Ok(placement) => return Ok(placement),
                 Err(misfit) => {
                     let (need, free) = (demand.gpus, index.total());

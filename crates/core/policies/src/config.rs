@@ -1,0 +1,126 @@
+//! Every policy with its settings, by name.
+
+use crate::srtf::TieOrder;
+use crate::tiresias::{Demotion, Tiresias};
+use crate::{ConservativeBackfill, EasyBackfill, Fifo, Qssf, Sjf, Srtf};
+use deepshare_engine::Policy;
+use deepshare_model::{GpuTime, Span};
+use serde::{Deserialize, Serialize};
+
+/// A policy and its settings. The defaults are those of [`PolicyConfig::by_name`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum PolicyConfig {
+    /// First come, first served.
+    Fifo {},
+    /// Shortest job first.
+    Sjf {},
+    /// Shortest remaining time first, preemptive.
+    Srtf {
+        /// Who goes first at equal remaining time.
+        ties: TieOrder,
+        /// Let a victim run on if nobody could use its devices.
+        spare_unneeded: bool,
+    },
+    /// Quasi-shortest-service first.
+    Qssf {
+        /// Serve a batch that arrives to an empty queue by GPU count in its first second.
+        first_second_by_gpus: bool,
+    },
+    /// Discretised two-dimensional least attained service, preemptive.
+    Tiresias {
+        /// Attained service, GPU time, at which a job drops to the next queue; ascending.
+        thresholds: Vec<GpuTime>,
+        /// Decide only at multiples of this; zero: at every event.
+        interval: Span,
+        /// Back to the first queue after waiting this many thousandths of its running time;
+        /// `None`: never.
+        promote_after_milli: Option<u64>,
+        /// Whether attaining exactly the threshold demotes.
+        demotion: Demotion,
+        /// Let a victim run on if nobody could use its devices.
+        spare_unneeded: bool,
+    },
+    /// FIFO with a reservation for the first blocked job.
+    EasyBackfill {},
+    /// FIFO with a reservation for every waiting job.
+    ConservativeBackfill {},
+}
+
+impl PolicyConfig {
+    /// Every policy's name, in the order tables list them.
+    pub const NAMES: [&'static str; 7] =
+        ["fifo", "sjf", "srtf", "qssf", "tiresias", "easy-backfill", "conservative-backfill"];
+
+    /// The policy of this name with default settings.
+    pub fn by_name(name: &str) -> Option<PolicyConfig> {
+        Some(match name {
+            "fifo" => PolicyConfig::Fifo {},
+            "sjf" => PolicyConfig::Sjf {},
+            "srtf" => PolicyConfig::Srtf { ties: TieOrder::RunningFirst, spare_unneeded: true },
+            "qssf" => PolicyConfig::Qssf { first_second_by_gpus: false },
+            "tiresias" => PolicyConfig::Tiresias {
+                thresholds: vec![Span::from_secs(18_000).on(1)],
+                interval: Span::ZERO,
+                promote_after_milli: None,
+                demotion: Demotion::AtThreshold,
+                spare_unneeded: true,
+            },
+            "easy-backfill" => PolicyConfig::EasyBackfill {},
+            "conservative-backfill" => PolicyConfig::ConservativeBackfill {},
+            _ => return None,
+        })
+    }
+
+    /// Its name in settings and results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PolicyConfig::Fifo {} => "fifo",
+            PolicyConfig::Sjf {} => "sjf",
+            PolicyConfig::Srtf { .. } => "srtf",
+            PolicyConfig::Qssf { .. } => "qssf",
+            PolicyConfig::Tiresias { .. } => "tiresias",
+            PolicyConfig::EasyBackfill {} => "easy-backfill",
+            PolicyConfig::ConservativeBackfill {} => "conservative-backfill",
+        }
+    }
+
+    /// True if it orders or plans by run-time estimates.
+    pub fn uses_estimates(&self) -> bool {
+        !matches!(self, PolicyConfig::Fifo {} | PolicyConfig::Tiresias { .. })
+    }
+
+    /// True if it evicts running jobs.
+    pub fn preempts(&self) -> bool {
+        matches!(self, PolicyConfig::Srtf { .. } | PolicyConfig::Tiresias { .. })
+    }
+
+    /// A fresh value of the policy.
+    pub fn build(&self) -> Box<dyn Policy> {
+        match self {
+            PolicyConfig::Fifo {} => Box::new(Fifo),
+            PolicyConfig::Sjf {} => Box::new(Sjf),
+            PolicyConfig::Srtf { ties, spare_unneeded } => {
+                Box::new(Srtf { ties: *ties, spare_unneeded: *spare_unneeded })
+            }
+            PolicyConfig::Qssf { first_second_by_gpus } => {
+                Box::new(Qssf { first_second_by_gpus: *first_second_by_gpus })
+            }
+            PolicyConfig::Tiresias {
+                thresholds,
+                interval,
+                promote_after_milli,
+                demotion,
+                spare_unneeded,
+            } => Box::new(Tiresias {
+                thresholds: thresholds.clone(),
+                interval: *interval,
+                promote_after_milli: *promote_after_milli,
+                demotion: *demotion,
+                spare_unneeded: *spare_unneeded,
+            }),
+            PolicyConfig::EasyBackfill {} => Box::new(EasyBackfill),
+            PolicyConfig::ConservativeBackfill {} => Box::new(ConservativeBackfill::default()),
+        }
+    }
+}

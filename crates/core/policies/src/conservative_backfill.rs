@@ -1,0 +1,237 @@
+//! Conservative backfill: FIFO with a reservation for every waiting job.
+//!
+//! Source: Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime
+//! Estimates in Scheduling the IBM SP2 with Backfilling", IEEE TPDS 2001.
+//! Objective: use what idles without delaying any job that came earlier. On arrival each job gets
+//! the earliest start that delays no reservation made before; when something ends early, late or
+//! unplanned, all reservations are made anew in order of submission.
+//! Deviations: reservations are of devices on nodes, found by the same placer, not of a number of
+//! GPUs. The plan knows machines, not quotas: a job whose quota is used up when its turn comes is
+//! planned again. Jobs without an estimate are planned to run for ever.
+//! Cost: O(running) a round that follows the plan; planning a job is O(steps × nodes) and more
+//! when windows are long.
+//!
+//! The plan kept between rounds is a cache of what planning everything anew would give.
+
+use crate::backfill::expected_end;
+use deepshare_engine::{Draft, Forecast, NodeForecast, Placement, Policy, Rank, Reason, State};
+use deepshare_model::{AttemptId, Demand, JobId, PoolId, Span, Time};
+use std::collections::BTreeMap;
+
+/// FIFO with a reservation for every waiting job.
+#[derive(Debug, Default)]
+pub struct ConservativeBackfill {
+    plans: BTreeMap<PoolId, Plan>,
+}
+
+#[derive(Clone, Debug)]
+struct Reservation {
+    start: Time,
+    end: Time,
+    placement: Placement,
+}
+
+/// The pool's future: free devices as a step function of time, and who starts when.
+#[derive(Debug)]
+struct Plan {
+    generation: u64,
+    template: Forecast,
+    /// Contents from each instant on, until the next.
+    steps: Vec<(Time, Vec<NodeForecast>)>,
+    running: BTreeMap<AttemptId, Time>,
+    reserved: BTreeMap<JobId, Reservation>,
+    /// Start of every reservation, in order.
+    starts: std::collections::BTreeSet<(Time, JobId)>,
+}
+
+impl Policy for ConservativeBackfill {
+    fn name(&self) -> &'static str {
+        "conservative-backfill"
+    }
+
+    fn rank(&self, state: &State, job: JobId) -> Rank {
+        Rank([state.job(job).spec.submit.0, 0, 0])
+    }
+
+    fn round(&mut self, draft: &mut Draft<'_>) {
+        let pool = draft.pool();
+        let kept = self.plans.remove(&pool).filter(|plan| plan.holds(draft.state(), pool));
+        let fresh = kept.is_none();
+        let mut plan = kept.unwrap_or_else(|| Plan::new(draft.state(), pool));
+        plan.forget_past(draft.now());
+        plan.reserve_waiting(draft.state(), pool);
+        if !plan.start_due(draft) && !fresh {
+            // A start did not go as planned although nothing else changed: plan anew, once.
+            plan = Plan::new(draft.state(), pool);
+            plan.reserve_waiting(draft.state(), pool);
+            plan.start_due(draft);
+        }
+        plan.announce(draft);
+        self.plans.insert(pool, plan);
+    }
+}
+
+impl Plan {
+    fn new(state: &State, pool: PoolId) -> Plan {
+        let now = state.now();
+        let template = Forecast::now(state, pool);
+        let mut ends: Vec<_> = state.live(pool).map(|a| (expected_end(state, a), a.id)).collect();
+        ends.sort_unstable();
+        let mut then = template.clone();
+        let mut steps = vec![(now, then.nodes().to_vec())];
+        for &(end, attempt) in &ends {
+            then.release(state, state.attempt(attempt));
+            match steps.last_mut() {
+                Some((at, nodes)) if *at == end => *nodes = then.nodes().to_vec(),
+                _ => steps.push((end, then.nodes().to_vec())),
+            }
+        }
+        let running = ends.into_iter().map(|(end, attempt)| (attempt, end)).collect();
+        let (reserved, starts) = Default::default();
+        Plan { generation: state.generation(), template, steps, running, reserved, starts }
+    }
+
+    /// Whether everything went as planned so far.
+    fn holds(&self, state: &State, pool: PoolId) -> bool {
+        let now = state.now();
+        let all_run = state.live(pool).all(|attempt| {
+            self.running
+                .get(&attempt.id)
+                .is_some_and(|&end| end > now && end == expected_end(state, attempt))
+        });
+        let live = state.pool(pool).live_attempts();
+        let ended_on_time = || {
+            let over = self.running.iter().filter(|(id, _)| !state.attempt(**id).is_live());
+            let mut over = over.peekable();
+            over.peek().is_none() || over.all(|(_, &end)| end == now)
+        };
+        let all_wait = || {
+            self.reserved
+                .keys()
+                .all(|&job| state.job(job).state == deepshare_engine::JobState::Waiting)
+        };
+        self.generation == state.generation()
+            && all_run
+            && (live == self.running.len() || ended_on_time())
+            && all_wait()
+    }
+
+    fn forget_past(&mut self, now: Time) {
+        let past = self.steps.partition_point(|&(at, _)| at <= now).saturating_sub(1);
+        self.steps.drain(..past);
+        if let Some((at, _)) = self.steps.first_mut() {
+            *at = now.max(*at);
+        }
+        self.running.retain(|_, &mut end| end > now);
+    }
+
+    fn reserve_waiting(&mut self, state: &State, pool: PoolId) {
+        let mut walk = state.walk(pool);
+        while let Some(job) = walk.next(state) {
+            if !self.reserved.contains_key(&job) {
+                self.reserve(state, job);
+            }
+        }
+    }
+
+    /// Gives a job the earliest start at which it fits for all of its run time.
+    fn reserve(&mut self, state: &State, job: JobId) {
+        let entry = state.job(job);
+        let demand = entry.spec.demand;
+        let run_time = entry.left_at_start().unwrap_or(Span::MAX);
+        for first in 0..self.steps.len() {
+            let start = self.steps[first].0;
+            let end = start + run_time;
+            let Some(placement) = self.fits_from(state, first, end, &demand) else { continue };
+            self.occupy(start, end, &demand, &placement);
+            self.starts.insert((start, job));
+            self.reserved.insert(job, Reservation { start, end, placement });
+            return;
+        }
+    }
+
+    /// Devices free from a step's instant until `end`, if the demand fits on them.
+    fn fits_from(
+        &self,
+        state: &State,
+        first: usize,
+        end: Time,
+        demand: &Demand,
+    ) -> Option<Placement> {
+        let gpus = |nodes: &[NodeForecast]| nodes.iter().map(|n| n.open.count()).sum::<u32>();
+        let mut window = self.steps[first].1.clone();
+        if gpus(&window) < demand.gpus {
+            return None;
+        }
+        for (at, nodes) in &self.steps[first + 1..] {
+            if *at >= end {
+                break;
+            }
+            for (all, node) in window.iter_mut().zip(nodes) {
+                all.open = all.open.intersect(node.open);
+                all.room.cpu_milli = all.room.cpu_milli.min(node.room.cpu_milli);
+                all.room.memory_mib = all.room.memory_mib.min(node.room.memory_mib);
+            }
+            if gpus(&window) < demand.gpus {
+                return None;
+            }
+        }
+        self.template.with_nodes(&window).find(state.settings(), demand)
+    }
+
+    fn occupy(&mut self, start: Time, end: Time, demand: &Demand, placement: &Placement) {
+        let from = self.split(start);
+        let to = self.split(end);
+        for (_, nodes) in &mut self.steps[from..to] {
+            let mut then = self.template.with_nodes(nodes);
+            then.take(demand, placement);
+            nodes.copy_from_slice(then.nodes());
+        }
+    }
+
+    /// The index of the step that begins at `at`, made if there is none.
+    fn split(&mut self, at: Time) -> usize {
+        match self.steps.binary_search_by_key(&at, |&(step, _)| step) {
+            Ok(index) => index,
+            Err(index) => {
+                if at < Time::MAX {
+                    let nodes = self.steps[index - 1].1.clone();
+                    self.steps.insert(index, (at, nodes));
+                }
+                index
+            }
+        }
+    }
+
+    /// Starts the jobs whose time has come. False if one could not start.
+    fn start_due(&mut self, draft: &mut Draft<'_>) -> bool {
+        let mut as_planned = true;
+        while let Some(&(start, job)) = self.starts.first() {
+            if start > draft.now() {
+                break;
+            }
+            self.starts.pop_first();
+            let reservation = self.reserved.remove(&job).expect("every start has a reservation");
+            match draft.place_on(job, reservation.placement) {
+                Ok(()) => {
+                    let attempt = draft.state().job(job).active().expect("just placed");
+                    self.running.insert(attempt, reservation.end);
+                }
+                Err(reason) => {
+                    draft.refuse(job, reason);
+                    as_planned = false;
+                }
+            }
+        }
+        as_planned
+    }
+
+    fn announce(&self, draft: &mut Draft<'_>) {
+        for (&job, reservation) in &self.reserved {
+            draft.refuse(job, Reason::Planned { at: reservation.start });
+        }
+        if let Some(&(start, _)) = self.starts.first() {
+            draft.wake_at(start);
+        }
+    }
+}
