@@ -1,9 +1,11 @@
 //! A mean completion time that no scheduler can beat.
 
 mod machine;
+mod mean_busy;
 
 use deepshare_model::{PoolId, Span, Time};
-use machine::{Machine, Order, Task};
+use machine::{Machine, Task};
+use mean_busy::{MeanBusy, mean_busy};
 
 /// What the bound needs to know of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +52,12 @@ pub struct BoundJob {
 /// one gang cannot use the whole pool, and loses where many jobs arrive while others run.
 ///
 /// **Best.** Each of the three also bounds any subset of the jobs, as the other jobs could only
-/// be in the way. The bounds of disjoint subsets add up. The subsets used are the pools and,
-/// within a pool, the busy periods of its machine; for each the largest of the three counts.
+/// be in the way. The bounds of disjoint subsets add up. So a calm spell, where durations count,
+/// need not dilute a busy one. The subsets used are the pools and, within a pool, the busy periods
+/// of the machine that serves only jobs up to some size; these nest as the size grows. From the
+/// innermost out, each period keeps the larger of its mean busy times and of what the periods
+/// inside it kept, with the duration of the job that joins them. For an outermost period SRPT
+/// counts too if it is larger still.
 ///
 /// Cost: O(n log n).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +70,7 @@ pub struct Bound {
     pub srpt_micros: u128,
     /// Sum of the mean busy times, each with half the duration.
     pub mean_busy_micros: u128,
-    /// Sum over busy periods of the largest of the three.
+    /// The best combination of the three.
     pub best_micros: u128,
 }
 
@@ -121,7 +127,8 @@ impl Bound {
         tasks.retain(|task| {
             let on_machine = task.work > 0 && speed > 0;
             if !on_machine {
-                bound.add_group(u128::from(task.duration.0), 0, 0);
+                bound.duration_micros += u128::from(task.duration.0);
+                bound.best_micros += u128::from(task.duration.0);
             }
             on_machine
         });
@@ -136,17 +143,12 @@ impl Bound {
     }
 
     fn add_busy_period(&mut self, group: &[Task], speed: u64) {
-        let duration: u128 = group.iter().map(|task| u128::from(task.duration.0)).sum();
-        let srpt = Machine::new(group, speed, Order::LeastLeft).flow_micros();
-        let busy = Machine::new(group, speed, Order::Smallest).mean_busy_micros();
-        self.add_group(duration, srpt, busy + duration / 2);
-    }
-
-    fn add_group(&mut self, duration: u128, srpt: u128, mean_busy: u128) {
-        self.duration_micros += duration;
+        let srpt = Machine::new(group, speed).flow_micros();
+        let MeanBusy { all, best } = mean_busy(group, speed);
+        self.duration_micros += group.iter().map(|task| u128::from(task.duration.0)).sum::<u128>();
         self.srpt_micros += srpt;
-        self.mean_busy_micros += mean_busy;
-        self.best_micros += duration.max(srpt).max(mean_busy);
+        self.mean_busy_micros += all;
+        self.best_micros += best.max(srpt);
     }
 }
 

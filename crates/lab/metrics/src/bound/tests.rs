@@ -104,6 +104,15 @@ fn a_calm_spell_does_not_dilute_a_busy_one() {
 }
 
 #[test]
+fn one_long_job_does_not_hide_the_queue_of_short_ones_beside_it() {
+    // Alone, the short ones are bounded by 60 as above. The long one makes all one busy period, in
+    // which its own duration is far beyond its mean busy time.
+    let mut jobs = vec![job(1, 0, 10); 4];
+    jobs.push(job(1, 0, 1000));
+    assert_eq!(Bound::of(&jobs, &[2], 1).best_micros, 1060 * SECOND);
+}
+
+#[test]
 fn sharing_doubles_the_speed_that_must_be_assumed() {
     let bound = Bound::of(&[job(4, 0, 10); 2], &[4], 2);
     assert_eq!(bound.best_micros, 20 * SECOND);

@@ -100,8 +100,8 @@ const RUN: &[Scalar<RunFigures>] = &[
         name: "bound_jct_mean_s",
         unit: "s",
         better: Better::Neither,
-        definition: "a mean JCT that no scheduler can beat on these finished jobs: the largest of \
-                     durations, SRPT and mean busy times in every busy period of every pool",
+        definition: "a mean JCT that no scheduler can beat on these finished jobs: the best \
+                     combination of durations, SRPT and mean busy times",
         get: |f| Value::of(f.bound.mean_s()),
     },
     Scalar {
