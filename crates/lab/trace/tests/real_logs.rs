@@ -27,7 +27,8 @@ const CLUSTER: &str = "helios_venus/vc_config.csv";
 
 fn venus() -> Option<Trace> {
     let (jobs, order) = (data(JOBS)?, data(ORDER)?);
-    let cluster = read_cluster(&data(CLUSTER)?, ClusterOptions::default()).unwrap();
+    let cluster = read_cluster(&data(CLUSTER)?, ClusterOptions::default())
+        .expect("the published files are sound");
     let options = ReadOptions {
         known_tenants: Some(cluster.tenant_names()),
         known_gpu_types: cluster.gpu_types.clone(),
@@ -35,7 +36,7 @@ fn venus() -> Option<Trace> {
         times: TimeOptions::lucid(),
         ..ReadOptions::default()
     };
-    Some(read_trace(&jobs, &options).unwrap())
+    Some(read_trace(&jobs, &options).expect("the published files are sound"))
 }
 
 #[test]
@@ -118,11 +119,11 @@ fn both_estimate_files_cover_the_month_and_only_one_is_negative() {
 
 /// The same month with dates, a CPU job, a foreign tenant and the columns of the artifact.
 fn dated(trace: &Trace, april: bool) -> tempfile::NamedTempFile {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file can be written");
     let header = "job_id,user,vc,jobname,gpu_num,cpu_num,state,submit_time,duration,dataset,\
                   model,batchsize,amp,speed,gpu_util,gmem_util,gmem";
-    writeln!(file, "{header}").unwrap();
-    let origin: jiff::civil::DateTime = "2020-04-01 00:02:31".parse().unwrap();
+    writeln!(file, "{header}").expect("a temporary file can be written");
+    let origin = jiff::civil::date(2020, 4, 1).at(0, 2, 31, 0);
     let mut row = |id: &str, user: &str, vc: &str, gpus: u32, seconds: u64, duration: u64| {
         let date = origin + std::time::Duration::from_secs(seconds);
         let date = date.strftime("%Y-%m-%d %H:%M:%S");
@@ -130,7 +131,7 @@ fn dated(trace: &Trace, april: bool) -> tempfile::NamedTempFile {
             file,
             "{id},{user},{vc},,{gpus},1,COMPLETED,{date},{duration},d,m,8,0,1,50,10,999"
         )
-        .unwrap();
+        .expect("a temporary file can be written");
     };
     if april {
         row("first", "u", "vcEwI", 1, 0, 5);
