@@ -4,8 +4,9 @@ mod toml;
 mod vc_config;
 
 use crate::error::{Problem, Problems, TraceError};
-use crate::source::read_text;
+use crate::source::{Lines, read_text};
 use deepshare_model::{GpuTypeId, Quota, Span, TenantId};
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 /// Largest cluster file, in bytes.
@@ -79,8 +80,24 @@ impl Default for ClusterOptions {
 /// # Errors
 /// If the file cannot be read or describes no cluster; all problems are named together.
 pub fn read_cluster(path: &Path, options: ClusterOptions) -> Result<Cluster, TraceError> {
-    let text = read_text(path, MAX_BYTES)?;
-    let file = path.display().to_string();
+    read(Lines::open(path, u64::MAX)?, options)
+}
+
+/// As [`read_cluster`], from something open that messages call `name`.
+///
+/// # Errors
+/// As [`read_cluster`].
+pub fn read_cluster_from(
+    name: &str,
+    input: impl Read + 'static,
+    options: ClusterOptions,
+) -> Result<Cluster, TraceError> {
+    read(Lines::new(name.to_owned(), input, u64::MAX)?, options)
+}
+
+fn read(lines: Lines, options: ClusterOptions) -> Result<Cluster, TraceError> {
+    let file = lines.file().to_owned();
+    let text = read_text(lines, MAX_BYTES)?;
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     match first {
         None => Err(Problems::of(&file).fatal(Problem::at(
@@ -91,7 +108,9 @@ pub fn read_cluster(path: &Path, options: ClusterOptions) -> Result<Cluster, Tra
         Some(line) if line.starts_with(['[', '#']) || line.contains('=') => {
             toml::parse(&file, &text)
         }
-        Some(_) => vc_config::parse(path, options),
+        Some(_) => {
+            vc_config::parse(Lines::new(file, Cursor::new(text), MAX_NODES as u64)?, options)
+        }
     }
 }
 

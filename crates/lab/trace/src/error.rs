@@ -153,7 +153,7 @@ pub(crate) fn quote(value: &str) -> String {
 }
 
 /// At most 40 characters of `value`, without control characters.
-fn shorten(value: &str) -> String {
+pub(crate) fn shorten(value: &str) -> String {
     const MOST: usize = 40;
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut short: String = value.chars().take(MOST).map(clean).collect();

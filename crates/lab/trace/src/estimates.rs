@@ -6,6 +6,7 @@ use crate::source::Lines;
 use crate::table::Table;
 use crate::trace::Trace;
 use deepshare_model::Span;
+use std::io::Read;
 use std::path::Path;
 
 /// Most lines of an estimates file.
@@ -33,7 +34,24 @@ pub fn read_estimates(
     trace: &Trace,
     negative_as: Option<Span>,
 ) -> Result<Estimates, TraceError> {
-    let mut table = Table::new(Lines::open(path, MAX_LINES)?)?;
+    read(Lines::open(path, MAX_LINES)?, trace, negative_as)
+}
+
+/// As [`read_estimates`], from something open that messages call `name`.
+///
+/// # Errors
+/// As [`read_estimates`].
+pub fn read_estimates_from(
+    name: &str,
+    input: impl Read + 'static,
+    trace: &Trace,
+    negative_as: Option<Span>,
+) -> Result<Estimates, TraceError> {
+    read(Lines::new(name.to_owned(), input, MAX_LINES)?, trace, negative_as)
+}
+
+fn read(lines: Lines, trace: &Trace, negative_as: Option<Span>) -> Result<Estimates, TraceError> {
+    let mut table = Table::new(lines)?;
     let mut problems = Problems::of(table.file());
     let id = table.column("job_id", &mut problems);
     let estimate = table.column("priority", &mut problems);
@@ -67,9 +85,7 @@ pub fn read_estimates(
                 replaced += 1;
                 Ok(instead)
             }
-            (Err(BadNumber::Negative), None) => {
-                Err("is negative (a job cannot run for less than no time)")
-            }
+            (Err(BadNumber::Negative), None) => Err("is a negative estimate"),
             // Half the range leaves room for sums.
             (Ok(micros), _) if micros > u64::MAX / 2 => Err(BadNumber::TooLarge.why()),
             (Ok(micros), _) => Ok(Span(micros)),

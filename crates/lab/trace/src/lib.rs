@@ -26,11 +26,13 @@ mod times;
 mod trace;
 mod write;
 
-pub use cluster::{Cluster, ClusterOptions, NodeEntry, TenantEntry, read_cluster};
+pub use cluster::{
+    Cluster, ClusterOptions, NodeEntry, TenantEntry, read_cluster, read_cluster_from,
+};
 pub use error::{Problem, Problems, TraceError};
-pub use estimates::{Estimates, read_estimates};
+pub use estimates::{Estimates, read_estimates, read_estimates_from};
 pub use options::{Format, Origin, ReadOptions, TimeOptions, TimeUnit};
-pub use read::read_trace;
+pub use read::{read_trace, read_trace_from};
 pub use report::{DropReason, ImportReport, Imputed};
 pub use trace::{Trace, TraceJob};
 pub use write::write_trace;

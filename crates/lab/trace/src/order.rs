@@ -62,7 +62,7 @@ fn missing(trace: &Trace, position: &[Option<u64>], problems: &mut Problems) {
     let Some(first) = absent.first() else { return };
     problems.push(Problem::of_file(
         format!(
-            "{} jobs of the trace are not in it, the first {} (line {} of {})",
+            "it leaves out {} of the trace's jobs, the first {} (line {} of {})",
             absent.len(),
             quote(&first.id),
             first.row,

@@ -18,6 +18,7 @@ use crate::trace::{Trace, TraceJob};
 use columns::Columns;
 use deepshare_model::{GpuTypeId, Span, TenantId, Time, UserId};
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 
 /// Most GPUs one job may ask for.
@@ -36,7 +37,23 @@ const UNIT_HINT: &str = "give seconds, or name the unit with --set trace.time-un
 /// If the file cannot be read or if any row cannot be a job. All problems up to a limit are named
 /// together, each with line, column and remedy.
 pub fn read_trace(path: &Path, options: &ReadOptions) -> Result<Trace, TraceError> {
-    let mut table = Table::new(Lines::open(path, options.max_lines)?)?;
+    read(Lines::open(path, options.max_lines)?, options)
+}
+
+/// As [`read_trace`], from something open that messages call `name`.
+///
+/// # Errors
+/// As [`read_trace`].
+pub fn read_trace_from(
+    name: &str,
+    input: impl Read + 'static,
+    options: &ReadOptions,
+) -> Result<Trace, TraceError> {
+    read(Lines::new(name.to_owned(), input, options.max_lines)?, options)
+}
+
+fn read(lines: Lines, options: &ReadOptions) -> Result<Trace, TraceError> {
+    let mut table = Table::new(lines)?;
     let (columns, imputed) = Columns::find(&table, options.format)?;
     let mut report = ImportReport::of(table.file(), Some(columns.format));
     report.imputed = imputed;
@@ -45,8 +62,7 @@ pub fn read_trace(path: &Path, options: &ReadOptions) -> Result<Trace, TraceErro
     while let Some(row) = table.next_row(&mut problems)? {
         report.rows += 1;
         match reader.job(&row, &mut problems) {
-            Verdict::Job => {}
-            Verdict::Bad => {}
+            Verdict::Job | Verdict::Bad => {}
             Verdict::Drop(reason) => {
                 report.drop_rows(reason, 1);
                 if options.order.is_some() {
@@ -57,6 +73,9 @@ pub fn read_trace(path: &Path, options: &ReadOptions) -> Result<Trace, TraceErro
     }
     checks::whole_file(&reader.jobs, report.rows, &columns, options, &mut problems);
     problems.check()?;
+    if table.cut_short() {
+        report.notes.push("the last line has no line break: the file may be cut short".to_owned());
+    }
     reader.finish(options, report)
 }
 
@@ -229,6 +248,9 @@ impl<'a> Reader<'a> {
             },
         );
         report.kept = kept.len() as u64;
+        if kept.is_empty() {
+            return Err(checks::nothing_left(&report));
+        }
         report.zero_durations = kept.iter().filter(|job| job.duration.is_zero()).count() as u64;
         let mut trace = Trace {
             jobs: kept,

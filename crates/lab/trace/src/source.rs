@@ -16,45 +16,62 @@ pub(crate) struct Lines {
     line: u64,
     max_lines: u64,
     compressed: bool,
+    cut_short: bool,
 }
 
 impl Lines {
-    /// Opens `path`; gzip and zstd are recognised by their first bytes, not by name.
+    /// Opens `path`.
     pub(crate) fn open(path: &Path, max_lines: u64) -> Result<Lines, TraceError> {
         let file = path.display().to_string();
-        let fail = |source| TraceError::Open { file: file.clone(), source };
-        let mut raw = File::open(path).map_err(fail)?;
-        if raw.metadata().map_err(fail)?.is_dir() {
-            return Err(fail(io::Error::other("it is a folder")));
-        }
-        let head = read_head(&mut raw, 4).map_err(fail)?;
-        if let Some(problem) = unsupported(&head) {
-            return Err(Problems::of(&file).fatal(problem));
-        }
-        let gzip = head.starts_with(&[0x1f, 0x8b]);
-        let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
-        let whole = Cursor::new(head).chain(raw);
-        let plain: Box<dyn Read> = if gzip {
-            Box::new(flate2::read::MultiGzDecoder::new(whole))
-        } else if zstd {
-            Box::new(zstd::stream::read::Decoder::new(whole).map_err(fail)?)
-        } else {
-            Box::new(whole)
+        let open = || {
+            let raw = File::open(path)?;
+            if raw.metadata()?.is_dir() {
+                return Err(io::Error::other("it is a folder"));
+            }
+            Ok(raw)
         };
-        let compressed = gzip || zstd;
-        let mut input = BufReader::with_capacity(1 << 16, plain);
+        match open() {
+            Ok(raw) => Lines::new(file, raw, max_lines),
+            Err(source) => Err(TraceError::Open { file, source }),
+        }
+    }
+
+    /// Reads from `raw`, which messages call `file`; gzip and zstd are recognised by their first
+    /// bytes.
+    pub(crate) fn new(
+        file: String,
+        mut raw: impl Read + 'static,
+        max_lines: u64,
+    ) -> Result<Lines, TraceError> {
         let mut lines = Lines {
             file,
             input: Box::new(io::empty()),
             buffer: Vec::new(),
             line: 0,
             max_lines,
-            compressed,
+            compressed: false,
+            cut_short: false,
         };
+        let head = read_head(&mut raw, 4).map_err(|e| lines.failed(e))?;
+        if let Some(problem) = unsupported(&head) {
+            return Err(Problems::of(&lines.file).fatal(problem));
+        }
+        let gzip = head.starts_with(&[0x1f, 0x8b]);
+        let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        lines.compressed = gzip || zstd;
+        let whole = Cursor::new(head).chain(raw);
+        let plain: Box<dyn Read> = if gzip {
+            Box::new(flate2::read::MultiGzDecoder::new(whole))
+        } else if zstd {
+            Box::new(zstd::stream::read::Decoder::new(whole).map_err(|e| lines.failed(e))?)
+        } else {
+            Box::new(whole)
+        };
+        let mut input = BufReader::with_capacity(1 << 16, plain);
         let start = read_head(&mut input, 3).map_err(|e| lines.failed(e))?;
         // A byte order mark is not part of the first column's name.
         let kept = if start == [0xef, 0xbb, 0xbf] { Vec::new() } else { start };
-        lines.input = Box::new(BufReader::new(Cursor::new(kept).chain(input)));
+        lines.input = Box::new(Cursor::new(kept).chain(input));
         Ok(lines)
     }
 
@@ -66,6 +83,11 @@ impl Lines {
     /// The number of the last line given, from 1.
     pub(crate) fn line(&self) -> u64 {
         self.line
+    }
+
+    /// True if the last line read has no line break: the file may have lost its end.
+    pub(crate) fn cut_short(&self) -> bool {
+        self.cut_short
     }
 
     /// The last line given.
@@ -90,7 +112,8 @@ impl Lines {
                     "cut the file to the jobs to be replayed",
                 ));
             }
-            if self.buffer.last() == Some(&b'\n') {
+            self.cut_short = self.buffer.last() != Some(&b'\n');
+            if !self.cut_short {
                 self.buffer.pop();
             } else if self.buffer.len() > MAX_LINE_BYTES {
                 return Err(self.fatal(
@@ -122,8 +145,7 @@ impl Lines {
 }
 
 /// The whole text of a small file, decompressed, without a byte order mark.
-pub(crate) fn read_text(path: &Path, max_bytes: usize) -> Result<String, TraceError> {
-    let mut lines = Lines::open(path, u64::MAX)?;
+pub(crate) fn read_text(mut lines: Lines, max_bytes: usize) -> Result<String, TraceError> {
     let mut bytes = Vec::new();
     let mut limited = (&mut lines.input).take(max_bytes as u64 + 1);
     let read = limited.read_to_end(&mut bytes);

@@ -58,6 +58,11 @@ impl Table {
         self.lines.file()
     }
 
+    /// True if the last row has no line break: the file may have lost its end.
+    pub(crate) fn cut_short(&self) -> bool {
+        self.lines.cut_short()
+    }
+
     /// Names of the columns, in lower case.
     pub(crate) fn header(&self) -> &[String] {
         &self.header
@@ -153,6 +158,7 @@ impl Row<'_> {
             BadNumber::TooLarge => {
                 self.problem(column, &format!("is above the limit of {most}"), remedy)
             }
+            BadNumber::Negative => self.problem(column, bad.why(), "correct or remove the row"),
             _ => self.problem(column, bad.why(), remedy),
         }
     }

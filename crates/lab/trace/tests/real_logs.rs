@@ -111,7 +111,10 @@ fn both_estimate_files_cover_the_month_and_only_one_is_negative() {
     assert_eq!((lgb.values.len(), lgb.ignored, lgb.replaced), (23_859, 0, 0));
     assert_eq!(lgb.values.iter().min().unwrap().0, 10_179_000_000);
     let refused = read_estimates(&ebm, &trace, None).unwrap_err().to_string();
-    assert!(refused.contains("is negative") && refused.contains("and 6843 more"), "{refused}");
+    assert!(
+        refused.contains("is a negative estimate") && refused.contains("and 6843 more"),
+        "{refused}"
+    );
     let thousand = deepshare_model::Span::from_secs(1000);
     let ebm = read_estimates(&ebm, &trace, Some(thousand)).unwrap();
     assert_eq!((ebm.ignored, ebm.replaced), (14, 6_863));

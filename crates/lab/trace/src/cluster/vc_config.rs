@@ -6,14 +6,13 @@ use crate::source::Lines;
 use crate::table::Table;
 use deepshare_model::Devices;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Name of the GPU type of a file that does not name it.
 pub(super) const GPU_TYPE: &str = "gpu";
 
-/// Reads the table in `path`. The column of names is headed `vc` or not at all.
-pub(super) fn parse(path: &Path, options: ClusterOptions) -> Result<Cluster, TraceError> {
-    let mut table = Table::new(Lines::open(path, MAX_NODES as u64)?)?;
+/// Reads the table. The column of names is headed `vc` or not at all.
+pub(super) fn parse(lines: Lines, options: ClusterOptions) -> Result<Cluster, TraceError> {
+    let mut table = Table::new(lines)?;
     let mut problems = Problems::of(table.file());
     let per_node = options.gpus_per_node;
     if !(1..=Devices::MAX_PER_NODE).contains(&per_node) {

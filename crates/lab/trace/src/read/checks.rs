@@ -2,8 +2,9 @@
 
 use super::columns::Columns;
 use super::{RawJob, UNIT_HINT};
-use crate::error::{Problem, Problems, quote};
+use crate::error::{Problem, Problems, TraceError, quote};
 use crate::options::ReadOptions;
+use crate::report::ImportReport;
 
 /// Epoch milliseconds of 1973; as seconds, the year 5138.
 const LATEST_SUBMIT_S: i64 = 100_000_000_000;
@@ -30,6 +31,16 @@ pub(super) fn whole_file(
     if options.time_unit.is_none() {
         suspicious_units(jobs, columns, problems);
     }
+}
+
+/// The error of a log whose every row was dropped.
+pub(super) fn nothing_left(report: &ImportReport) -> TraceError {
+    let reasons: Vec<String> =
+        report.dropped.iter().map(|(reason, n)| format!("{n} {}", reason.words())).collect();
+    Problems::of(&report.file).fatal(Problem::of_file(
+        format!("none of its {} rows is a job to replay ({})", report.rows, reasons.join(", ")),
+        "check that cluster and time window belong to this log",
+    ))
 }
 
 fn duplicate_ids(jobs: &[RawJob], columns: &Columns, problems: &mut Problems) {

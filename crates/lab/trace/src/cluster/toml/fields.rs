@@ -1,6 +1,6 @@
 //! Typed access to the keys of a TOML table, with the place of each in the file.
 
-use crate::error::{Problem, Problems, quote};
+use crate::error::{Problem, Problems, quote, shorten};
 use deepshare_model::{GpuTypeId, Quota, Span};
 use std::ops::Range;
 use toml_edit::{Item, Table, Value};
@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
                 let value = entry.as_value().and_then(&gpus);
                 if number.is_none() {
                     let why = format!("names the GPU type {}, which no node has", quote(name));
-                    let remedy = format!("use {}", types.join(", "));
+                    let remedy = format!("use the gpu_type of a node: {}", types.join(", "));
                     self.problem(key, format!("quota {why}"), &remedy, problems);
                 } else if value.is_none() {
                     self.wrong(key, entry, "is not possible", &remedy, problems);
@@ -162,7 +162,7 @@ impl<'a> Fields<'a> {
     }
 
     fn wrong(&self, key: &str, item: &Item, why: &str, remedy: &str, problems: &mut Problems) {
-        let what = format!("{key} = {} {why}", quote(item.to_string().trim()));
+        let what = format!("{key} = {} {why}", shorten(item.to_string().trim()));
         let problem = Problem::of_file(what, remedy);
         problems.push(self.place.put(problem, item.span().or(self.table.span())));
     }
