@@ -1,1 +1,33 @@
-//! (skeleton)
+//! Drives the engine faster than real time.
+//!
+//! [`simulate`] replays a trace on a cluster under one policy. The simulator owns the truth (how
+//! long jobs really run, when nodes fail, what becomes of a command) and feeds the engine events;
+//! it holds no scheduling rule. Time is in whole microseconds and events at one instant have a
+//! total order, so a run depends on its inputs and seed alone.
+//!
+//! Order of one instant: ends of jobs, then changes of nodes, then arrivals, then what the world
+//! has to say about commands, each in the order they were caused; last the wake, in which the
+//! policy decides.
+
+mod actuation;
+pub mod compat;
+mod error;
+mod estimates;
+mod outages;
+mod queue;
+mod restart;
+mod settings;
+mod simulation;
+mod sweep;
+mod workload;
+mod world;
+
+pub use actuation::{Actuation, Delay};
+pub use error::SimError;
+pub use estimates::Estimator;
+pub use outages::{Outage, OutageModel, Outages, read_outages};
+pub use restart::Restart;
+pub use settings::{Oversize, SimSettings};
+pub use simulation::{Watch, simulate};
+pub use sweep::simulate_all;
+pub use workload::Workload;

@@ -1,0 +1,344 @@
+//! The loop: what happens, what the engine makes of it, what becomes of that.
+
+use crate::error::SimError;
+use crate::estimates::Predictor;
+use crate::outages::{OutageModel, Outages, exponential};
+use crate::queue::Due;
+use crate::settings::{Oversize, SimSettings};
+use crate::workload::Workload;
+use crate::world::{World, stream};
+use deepshare_audit::{Auditor, Violation};
+use deepshare_engine::{Command, Engine, Event, NodeCondition};
+use deepshare_metrics::{Counters, RunRecord, UsageMeter};
+use deepshare_model::{JobId, NodeId, PoolId, Time};
+use deepshare_trace::{Cluster, Trace};
+use rand_pcg::Pcg64Mcg;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Lets others watch a run and stop it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// Jobs that have ended, over all runs that share the watch.
+    pub ended: AtomicU64,
+    /// Set to stop the run with [`SimError::Interrupted`].
+    pub stop: AtomicBool,
+}
+
+/// Rounds at one instant after which a run is given up as a livelock. One instant needs a round
+/// for its events and rarely a second one for what that caused.
+const MAX_ROUNDS_AT_ONCE: u32 = 10_000;
+
+/// Replays `trace` on `cluster`.
+///
+/// # Errors
+/// See [`SimError`]. No figures come out of a run that ends in one.
+pub fn simulate(
+    trace: &Trace,
+    cluster: &Cluster,
+    settings: &SimSettings,
+    watch: &Watch,
+) -> Result<RunRecord, SimError> {
+    let workload = Workload::new(trace, cluster, settings.engine.capacity)?;
+    let mut simulation = Simulation::new(trace, &workload, settings)?;
+    simulation.run(watch)?;
+    Ok(simulation.record(trace))
+}
+
+struct Simulation<'a> {
+    trace: &'a Trace,
+    workload: &'a Workload,
+    settings: &'a SimSettings,
+    engine: Engine,
+    auditor: Option<Auditor>,
+    world: World,
+    predictor: Predictor,
+    meter: UsageMeter,
+    outages: Vec<Pcg64Mcg>,
+    now: Time,
+    /// The trace's next job; jobs have the same number in trace and engine.
+    next_arrival: usize,
+    commands: Vec<Command>,
+    counters: Counters,
+    pool_gpus: Vec<u32>,
+    idle_steps: u64,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(
+        trace: &'a Trace,
+        workload: &'a Workload,
+        settings: &'a SimSettings,
+    ) -> Result<Simulation<'a>, SimError> {
+        let mut world = World::new(trace, workload, settings);
+        let oversize = workload.oversize(&settings.engine);
+        if let Some((job, reason)) = oversize.first()
+            && settings.oversize == Oversize::Error
+        {
+            let first = &trace.jobs[job.index()];
+            return Err(SimError::Oversize {
+                count: oversize.len(),
+                first: first.id.clone(),
+                line: first.row,
+                reason: reason.clone(),
+            });
+        }
+        for (job, _) in oversize {
+            // The engine hears of it all the same, and says why it waits.
+            world.refuse(job);
+        }
+        let mut simulation = Simulation {
+            trace,
+            workload,
+            settings,
+            engine: Engine::new(settings.engine, settings.policy.build()),
+            auditor: settings.audit.then(|| Auditor::new(&settings.engine)),
+            world,
+            predictor: Predictor::new(settings.estimates.clone()),
+            meter: UsageMeter::new(workload.pools.max(1)),
+            outages: Vec::new(),
+            now: Time::ZERO,
+            next_arrival: 0,
+            commands: Vec::new(),
+            counters: Counters::default(),
+            pool_gpus: vec![0; workload.pools.max(1)],
+            idle_steps: 0,
+        };
+        for event in workload.inventory() {
+            simulation.step(&event)?;
+        }
+        for node in &workload.nodes {
+            simulation.pool_gpus[node.pool.index()] += node.gpus;
+        }
+        simulation.schedule_outages();
+        simulation.schedule_arrival();
+        Ok(simulation)
+    }
+
+    fn schedule_outages(&mut self) {
+        match &self.settings.outages {
+            Outages::None => {}
+            Outages::Listed(outages) => {
+                for outage in outages {
+                    self.world.queue.push(outage.from, Due::NodeFails(outage.node));
+                    self.world.queue.push(outage.until, Due::NodeReturns(outage.node));
+                }
+            }
+            Outages::Drawn(model) => {
+                let begin = self.trace.jobs.first().map_or(Time::ZERO, |job| job.submit);
+                for index in 0..self.workload.nodes.len() {
+                    let mut rng = stream(self.settings.seed, 1_000 + index as u64);
+                    let at = begin + exponential(model.mean_up, &mut rng);
+                    self.outages.push(rng);
+                    self.world.queue.push(at, Due::NodeFails(NodeId::from_index(index)));
+                }
+            }
+        }
+    }
+
+    fn schedule_arrival(&mut self) {
+        if let Some(job) = self.trace.jobs.get(self.next_arrival) {
+            self.world.queue.push(job.submit, Due::Arrival);
+        }
+    }
+
+    fn run(&mut self, watch: &Watch) -> Result<(), SimError> {
+        let mut reported = self.world.ended;
+        while self.world.ended < self.trace.jobs.len() {
+            self.go_to_next_instant()?;
+            let mut rounds = 0;
+            loop {
+                while let Some(due) = self.world.queue.pop_at(self.now) {
+                    self.happen(due)?;
+                }
+                if self.engine.next_wakeup().is_none_or(|at| at > self.now) {
+                    break;
+                }
+                self.step(&Event::Wake)?;
+                self.hear()?;
+                rounds += 1;
+                if rounds > MAX_ROUNDS_AT_ONCE {
+                    return Err(self.livelock());
+                }
+            }
+            self.measure();
+            if watch.stop.load(Ordering::Relaxed) {
+                return Err(SimError::Interrupted);
+            }
+            let ended = self.world.ended;
+            watch.ended.fetch_add((ended - reported) as u64, Ordering::Relaxed);
+            reported = ended;
+            if self.idle_steps > self.settings.max_idle_steps {
+                return Err(self.livelock());
+            }
+        }
+        if let Some(auditor) = &mut self.auditor {
+            let now = self.now;
+            let checked = auditor.check_all(self.engine.state());
+            let closed = checked.and_then(|()| auditor.finish(now).map(|_| ()));
+            closed.map_err(|violation| audit_failed(now, violation))?;
+        }
+        Ok(())
+    }
+
+    fn go_to_next_instant(&mut self) -> Result<(), SimError> {
+        let next = [self.world.queue.next_at(), self.engine.next_wakeup()];
+        let Some(next) = next.into_iter().flatten().min() else { return Err(self.stuck()) };
+        let only_outages = self.next_arrival >= self.trace.jobs.len()
+            && self.engine.next_wakeup().is_none()
+            && self.nothing_moves();
+        if only_outages && !matches!(self.settings.outages, Outages::Listed(_)) {
+            return Err(self.stuck());
+        }
+        self.now = next.max(self.now);
+        self.meter.advance(self.now);
+        Ok(())
+    }
+
+    /// True if no attempt holds devices and none is away for a while.
+    fn nothing_moves(&self) -> bool {
+        let state = self.engine.state();
+        let nodes_up = state.nodes().iter().all(|node| node.condition == NodeCondition::Ready);
+        nodes_up && state.pools().iter().all(|pool| pool.live_attempts() == 0)
+    }
+
+    fn happen(&mut self, due: Due) -> Result<(), SimError> {
+        match due {
+            Due::Arrival => self.arrive()?,
+            Due::WorkDone(attempt) => {
+                if let Some(job) = self.world.work_done(self.now, attempt) {
+                    let duration = self.trace.jobs[job.index()].duration;
+                    self.predictor.learn(&self.workload.jobs[job.index()], duration);
+                }
+            }
+            Due::NodeFails(node) => {
+                if let Outages::Drawn(model) = self.settings.outages {
+                    self.schedule_return(node, model);
+                }
+                self.step(&Event::NodeLost { node })?;
+            }
+            Due::NodeReturns(node) => {
+                if let Outages::Drawn(model) = self.settings.outages {
+                    let rng = &mut self.outages[node.index()];
+                    let at = self.now + exponential(model.mean_up, rng);
+                    self.world.queue.push(at, Due::NodeFails(node));
+                }
+                self.step(&Event::NodeRecovered { node })?;
+            }
+            Due::Binds(attempt) => self.world.bind(self.now, attempt),
+            Due::Starts(attempt) => self.world.start(self.now, attempt),
+            Due::LetsGo(attempt) => self.world.let_go(self.now, attempt),
+            Due::News(event) => self.step(&event)?,
+        }
+        self.hear()
+    }
+
+    fn schedule_return(&mut self, node: NodeId, model: OutageModel) {
+        let at = self.now + exponential(model.mean_down, &mut self.outages[node.index()]);
+        self.world.queue.push(at, Due::NodeReturns(node));
+    }
+
+    fn arrive(&mut self) -> Result<(), SimError> {
+        let job = JobId::from_index(self.next_arrival);
+        let spec = &self.workload.jobs[job.index()];
+        self.next_arrival += 1;
+        self.schedule_arrival();
+        self.meter.submitted();
+        self.step(&Event::Submitted { job, spec: spec.clone() })?;
+        let duration = self.trace.jobs[job.index()].duration;
+        if let Some(run_time) = self.predictor.estimate(job, spec, duration) {
+            self.step(&Event::Estimated { job, run_time })?;
+        }
+        Ok(())
+    }
+
+    /// Tells the engine all that can be heard at once.
+    fn hear(&mut self) -> Result<(), SimError> {
+        while let Some(event) = self.world.news.pop_front() {
+            self.step(&event)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, event: &Event) -> Result<(), SimError> {
+        let now = self.now;
+        self.counters.events += 1;
+        self.idle_steps += 1;
+        if let Some(auditor) = &mut self.auditor {
+            auditor.event(now, event).map_err(|violation| audit_failed(now, violation))?;
+        }
+        self.commands.clear();
+        let stepped = self.engine.step(now, event, &mut self.commands);
+        stepped.map_err(|illegal| SimError::Illegal { at: now, illegal })?;
+        self.counters.commands += self.commands.len() as u64;
+        for command in &self.commands {
+            if let Some(auditor) = &mut self.auditor {
+                auditor.command(now, command).map_err(|violation| audit_failed(now, violation))?;
+            }
+            self.world.obey(now, command);
+        }
+        if let Some(auditor) = &mut self.auditor {
+            let compared = auditor.compare(self.engine.state());
+            compared.map_err(|violation| audit_failed(now, violation))?;
+        }
+        for job in std::mem::take(&mut self.world.just_ended) {
+            self.idle_steps = 0;
+            self.meter.ended();
+            if let Some(auditor) = &mut self.auditor {
+                let checked = auditor.work(job, self.world.ledger(job));
+                checked.map_err(|violation| audit_failed(now, violation))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self) {
+        for (index, pool) in self.engine.state().pools().iter().enumerate() {
+            let (usable, free) = (pool.usable_gpus(), pool.free_gpus());
+            let waiting = pool.waiting_jobs();
+            self.meter.set_pool(PoolId::from_index(index), usable, usable - free, waiting);
+        }
+    }
+
+    fn waiting(&self) -> u64 {
+        self.engine.state().pools().iter().map(|pool| u64::from(pool.waiting_jobs())).sum()
+    }
+
+    fn stuck(&self) -> SimError {
+        let state = self.engine.state();
+        let jobs = (0..self.next_arrival).map(JobId::from_index);
+        let waits = jobs
+            .filter(|job| !self.world.records[job.index()].refused)
+            .find_map(|job| Some((job, state.explain(job)?)));
+        let (first, reason) = match waits {
+            Some((job, reason)) => (self.trace.jobs[job.index()].id.clone(), reason.to_string()),
+            None => ("none".to_owned(), "every job has ended or not yet come".to_owned()),
+        };
+        SimError::Stuck { at: self.now, waiting: self.waiting(), first, reason }
+    }
+
+    fn livelock(&self) -> SimError {
+        SimError::Livelock {
+            at: self.now,
+            steps: self.idle_steps,
+            running: self.engine.state().pools().iter().map(|pool| pool.live_attempts()).sum(),
+            waiting: self.waiting(),
+        }
+    }
+
+    fn record(self, trace: &Trace) -> RunRecord {
+        debug_assert_eq!(self.world.records.len(), trace.jobs.len());
+        RunRecord {
+            policy: self.settings.policy.name().to_owned(),
+            estimates: self.settings.estimates.name().to_owned(),
+            usage: self.meter.usage(),
+            jobs: self.world.records,
+            pool_gpus: self.pool_gpus,
+            residents_per_gpu: 1,
+            counters: Counters { rounds: self.engine.state().rounds(), ..self.counters },
+        }
+    }
+}
+
+fn audit_failed(at: Time, violation: Violation) -> SimError {
+    SimError::Audit { at, violation: Box::new(violation) }
+}

@@ -1,0 +1,167 @@
+//! A trace and a cluster in the engine's terms.
+
+use crate::error::SimError;
+use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event};
+use deepshare_model::{
+    Class, Demand, JobId, JobSpec, Layout, NodeId, NodeSpec, PoolId, Quota, Resources, Sharing,
+    TenantId, TenantSpec, Time,
+};
+use deepshare_policies::PolicyConfig;
+use deepshare_trace::{Cluster, Trace, TraceJob};
+use std::collections::BTreeMap;
+
+/// A trace and a cluster in the engine's terms: what a run begins with.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Tenants by id.
+    pub tenants: Vec<TenantSpec>,
+    /// Nodes by id.
+    pub nodes: Vec<NodeSpec>,
+    /// Jobs in trace order.
+    pub jobs: Vec<JobSpec>,
+    /// Number of pools.
+    pub pools: usize,
+}
+
+impl Workload {
+    /// Puts jobs, nodes and tenants into pools as the capacity mode has it: one pool a tenant, or
+    /// one for all.
+    ///
+    /// # Errors
+    /// If the cluster does not have what the mode needs, or a job asks for something that no
+    /// node describes.
+    pub fn new(trace: &Trace, cluster: &Cluster, mode: CapacityMode) -> Result<Workload, SimError> {
+        let pool_of = |tenant: TenantId| match mode {
+            CapacityMode::Partition => PoolId::from_index(tenant.index()),
+            CapacityMode::Hard | CapacityMode::Pool => PoolId(0),
+        };
+        if mode == CapacityMode::Partition && cluster.nodes.iter().any(|n| n.tenant.is_none()) {
+            return Err(SimError::NoPartitions);
+        }
+        if mode == CapacityMode::Hard && cluster.tenants.is_empty() {
+            return Err(SimError::NoQuotas);
+        }
+        let count = trace.tenants.len().max(cluster.tenants.len());
+        let tenants = (0..count)
+            .map(|index| match cluster.tenants.get(index) {
+                Some(entry) => TenantSpec {
+                    pool: pool_of(TenantId::from_index(index)),
+                    parent: entry.parent,
+                    quota: entry.quota.clone(),
+                    best_effort_milli: entry.best_effort_milli,
+                    lending_limit: entry.lending_limit,
+                    min_run_time: entry.min_run_time,
+                },
+                None => TenantSpec::new(pool_of(TenantId::from_index(index)), Quota::default()),
+            })
+            .collect();
+        let nodes: Vec<NodeSpec> = cluster
+            .nodes
+            .iter()
+            .map(|node| NodeSpec {
+                pool: node.tenant.map_or(PoolId(0), pool_of),
+                gpu_type: node.gpu_type,
+                gpus: node.gpus,
+                gpu_memory_mib: node.gpu_memory_mib,
+                capacity: Resources {
+                    cpu_milli: node.cpu_milli.unwrap_or(Resources::UNLIMITED.cpu_milli),
+                    memory_mib: node.memory_mib.unwrap_or(Resources::UNLIMITED.memory_mib),
+                },
+            })
+            .collect();
+        let limits = Limits::of(cluster);
+        let jobs = trace.jobs.iter().map(|job| limits.spec(job)).collect();
+        let pools = match mode {
+            CapacityMode::Partition => count,
+            CapacityMode::Hard | CapacityMode::Pool => 1,
+        };
+        Ok(Workload { tenants, nodes, jobs, pools })
+    }
+
+    /// Tells an engine of tenants and nodes.
+    pub(crate) fn inventory(&self) -> impl Iterator<Item = Event> + '_ {
+        let tenants = self.tenants.iter().enumerate().map(|(index, spec)| Event::TenantSet {
+            tenant: TenantId::from_index(index),
+            spec: spec.clone(),
+        });
+        let nodes = self.nodes.iter().enumerate().map(|(index, spec)| Event::NodeAdded {
+            node: NodeId::from_index(index),
+            spec: spec.clone(),
+        });
+        tenants.chain(nodes)
+    }
+
+    /// Jobs that this cluster can never run, with the reason, by asking an engine about each kind
+    /// of job once.
+    pub fn oversize(&self, settings: &EngineSettings) -> Vec<(JobId, String)> {
+        let fifo = PolicyConfig::Fifo {}.build();
+        let mut engine = Engine::new(*settings, fifo);
+        let mut out = Vec::new();
+        for event in self.inventory() {
+            engine.step(Time::ZERO, &event, &mut out).expect("no round, no proposal");
+        }
+        let mut verdicts: BTreeMap<(TenantId, Demand), Option<String>> = BTreeMap::new();
+        let mut asked = 0;
+        let mut oversize = Vec::new();
+        for (index, spec) in self.jobs.iter().enumerate() {
+            let verdict = verdicts.entry((spec.tenant, spec.demand)).or_insert_with(|| {
+                out.clear();
+                let event = Event::Submitted { job: JobId(asked), spec: spec.clone() };
+                asked += 1;
+                engine.step(Time::ZERO, &event, &mut out).expect("no round, no proposal");
+                out.iter().find_map(|command| match command {
+                    Command::Refuse { reason, .. } => Some(reason.to_string()),
+                    _ => None,
+                })
+            });
+            if let Some(reason) = verdict {
+                oversize.push((JobId::from_index(index), reason.clone()));
+            }
+        }
+        oversize
+    }
+}
+
+/// Which resources any node limits. What none limits is left out of demands, so that jobs that
+/// differ only in it stay interchangeable.
+struct Limits {
+    cpu: bool,
+    memory: bool,
+    gpu_memory: bool,
+}
+
+impl Limits {
+    fn of(cluster: &Cluster) -> Limits {
+        Limits {
+            cpu: cluster.nodes.iter().any(|node| node.cpu_milli.is_some()),
+            memory: cluster.nodes.iter().any(|node| node.memory_mib.is_some()),
+            gpu_memory: cluster.nodes.iter().any(|node| node.gpu_memory_mib > 0),
+        }
+    }
+
+    fn spec(&self, job: &TraceJob) -> JobSpec {
+        let each = |amount: u64, limited: bool| {
+            if limited { amount.div_ceil(u64::from(job.gpus)) } else { 0 }
+        };
+        JobSpec {
+            tenant: job.tenant,
+            user: job.user,
+            class: job.class.unwrap_or(Class::Guaranteed),
+            priority: job.priority,
+            submit: job.submit,
+            demand: Demand {
+                gpus: job.gpus,
+                layout: Layout::Consolidated,
+                gpu_type: job.gpu_type,
+                gpu_memory_mib: if self.gpu_memory { job.gpu_memory_mib } else { 0 },
+                per_gpu: Resources {
+                    cpu_milli: each(job.cpu_milli, self.cpu),
+                    memory_mib: each(job.memory_mib, self.memory),
+                },
+            },
+            sharing: Sharing::default(),
+            profile: None,
+            requested_time: job.requested_time,
+        }
+    }
+}

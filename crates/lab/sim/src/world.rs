@@ -1,0 +1,306 @@
+//! The truth: what really becomes of jobs, nodes and commands.
+//!
+//! The world knows durations and failures and answers commands; it decides nothing. What the
+//! engine hears of it is news, which may travel late, twice or out of order ([`crate::Actuation`]).
+
+use crate::actuation::Chance;
+use crate::queue::{Due, EventQueue};
+use crate::restart::Restart;
+use crate::settings::SimSettings;
+use crate::workload::Workload;
+use deepshare_audit::WorkLedger;
+use deepshare_engine::{BindFailure, Command, Event, EvictReason};
+use deepshare_metrics::JobRecord;
+use deepshare_model::{AttemptId, JobId, PoolId, Span, Time};
+use deepshare_trace::Trace;
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use std::collections::VecDeque;
+
+/// A random stream for one purpose, so that streams do not disturb each other.
+pub(crate) fn stream(seed: u64, purpose: u64) -> Pcg64Mcg {
+    // Any odd constant spreads purposes over seeds; this is 2^64 over the golden ratio.
+    Pcg64Mcg::seed_from_u64(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// What an attempt is really doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Truth {
+    /// The world is asked to bind or start it.
+    Coming,
+    /// Working since.
+    Running(Time),
+    /// Stopped, still holding devices.
+    Stopping,
+    /// Holds nothing any more.
+    Gone,
+}
+
+struct AttemptTruth {
+    job: JobId,
+    truth: Truth,
+}
+
+/// What a job has really done.
+struct JobTruth {
+    /// Solo work that survives a stop.
+    saved: Span,
+    /// What the next start spends before it makes progress.
+    owed: Span,
+    /// Waiting since; `None` while it runs or when it is over.
+    waits_since: Option<Time>,
+    ledger: WorkLedger,
+    over: bool,
+}
+
+pub(crate) struct World {
+    restart: Restart,
+    finish_lag: Span,
+    ideal: bool,
+    chance: Chance,
+    attempts: Vec<AttemptTruth>,
+    jobs: Vec<JobTruth>,
+    pub(crate) records: Vec<JobRecord>,
+    pub(crate) queue: EventQueue,
+    /// News heard at once, in order.
+    pub(crate) news: VecDeque<Event>,
+    /// Jobs that ended since the last look, for the auditor and the meter.
+    pub(crate) just_ended: Vec<JobId>,
+    pub(crate) ended: usize,
+}
+
+impl World {
+    pub(crate) fn new(trace: &Trace, workload: &Workload, settings: &SimSettings) -> World {
+        let records =
+            trace.jobs.iter().zip(&workload.jobs).enumerate().map(|(index, (job, spec))| {
+                JobRecord {
+                    job: JobId::from_index(index),
+                    tenant: spec.tenant,
+                    user: spec.user,
+                    pool: workload.tenants.get(spec.tenant.index()).map_or(PoolId(0), |t| t.pool),
+                    class: spec.class,
+                    gpus: spec.demand.gpus,
+                    submit: spec.submit,
+                    duration: job.duration,
+                    first_start: None,
+                    end: None,
+                    waited: Span::ZERO,
+                    preemptions: 0,
+                    restarts_by_failure: 0,
+                    work_lost: Span::ZERO,
+                    restart_overhead: Span::ZERO,
+                    outcome: job.outcome,
+                    refused: false,
+                }
+            });
+        let jobs = trace.jobs.iter().map(|job| JobTruth {
+            saved: Span::ZERO,
+            owed: Span::ZERO,
+            waits_since: Some(job.submit),
+            ledger: WorkLedger {
+                work: job.duration,
+                progressed: Span::ZERO,
+                lost: Span::ZERO,
+                restarts: Span::ZERO,
+                ran: Span::ZERO,
+                completed: false,
+            },
+            over: false,
+        });
+        World {
+            restart: settings.restart,
+            finish_lag: settings.finish_lag,
+            ideal: settings.actuation.is_ideal(),
+            chance: Chance::new(settings.actuation, settings.seed),
+            attempts: Vec::new(),
+            jobs: jobs.collect(),
+            records: records.collect(),
+            queue: EventQueue::default(),
+            news: VecDeque::new(),
+            just_ended: Vec::new(),
+            ended: 0,
+        }
+    }
+
+    pub(crate) fn ledger(&self, job: JobId) -> &WorkLedger {
+        &self.jobs[job.index()].ledger
+    }
+
+    /// Carries out a command of the engine.
+    pub(crate) fn obey(&mut self, now: Time, command: &Command) {
+        match command {
+            Command::Start { attempt, job, .. } => {
+                self.note(*attempt, *job, Truth::Coming);
+                if self.ideal {
+                    self.news.push_back(Event::Bound { attempt: *attempt });
+                    self.run(now, *attempt);
+                } else {
+                    let at = now + self.chance.bind_delay();
+                    self.queue.push(at, Due::Binds(*attempt));
+                }
+            }
+            Command::Evict { attempt, reason, .. } => self.evict(now, *attempt, *reason),
+            // Promises and refusals are words: nothing moves in the world.
+            Command::Reserve { attempt, job, .. } => self.note(*attempt, *job, Truth::Gone),
+            Command::ReleaseReservation { .. } | Command::Refuse { .. } => {}
+        }
+    }
+
+    fn note(&mut self, attempt: AttemptId, job: JobId, truth: Truth) {
+        // Attempts are numbered as proposed, and announced promises after starts.
+        while self.attempts.len() <= attempt.index() {
+            self.attempts.push(AttemptTruth { job, truth: Truth::Gone });
+        }
+        self.attempts[attempt.index()] = AttemptTruth { job, truth };
+    }
+
+    fn tell(&mut self, now: Time, event: Event) {
+        if self.ideal {
+            self.news.push_back(event);
+            return;
+        }
+        let (delay, double) = self.chance.news_delays();
+        if let Some(double) = double {
+            self.queue.push(now + double, Due::News(event.clone()));
+        }
+        self.queue.push(now + delay, Due::News(event));
+    }
+
+    /// A binding takes effect, or fails.
+    pub(crate) fn bind(&mut self, now: Time, attempt: AttemptId) {
+        if self.attempts[attempt.index()].truth != Truth::Coming {
+            return;
+        }
+        if self.chance.bind_fails() {
+            self.attempts[attempt.index()].truth = Truth::Gone;
+            self.tell(now, Event::BindFailed { attempt, failure: BindFailure::Transient });
+            return;
+        }
+        self.tell(now, Event::Bound { attempt });
+        let at = now + self.chance.start_delay();
+        self.queue.push(at, Due::Starts(attempt));
+    }
+
+    /// A bound attempt starts, or is rejected.
+    pub(crate) fn start(&mut self, now: Time, attempt: AttemptId) {
+        if self.attempts[attempt.index()].truth != Truth::Coming {
+            return;
+        }
+        if self.chance.rejected() {
+            self.attempts[attempt.index()].truth = Truth::Gone;
+            self.tell(now, Event::Rejected { attempt });
+            return;
+        }
+        self.run(now, attempt);
+    }
+
+    fn run(&mut self, now: Time, attempt: AttemptId) {
+        let entry = &mut self.attempts[attempt.index()];
+        entry.truth = Truth::Running(now);
+        let job = entry.job;
+        let record = &mut self.records[job.index()];
+        let truth = &mut self.jobs[job.index()];
+        if let Some(since) = truth.waits_since.take() {
+            record.waited += now.saturating_since(since);
+        }
+        record.first_start.get_or_insert(now);
+        let left = truth.owed + record.duration.saturating_sub(truth.saved);
+        self.queue.push(now + left + self.finish_lag, Due::WorkDone(attempt));
+        self.tell(now, Event::Running { attempt });
+    }
+
+    /// A running attempt has done its work, unless it was stopped before.
+    pub(crate) fn work_done(&mut self, now: Time, attempt: AttemptId) -> Option<JobId> {
+        let entry = &self.attempts[attempt.index()];
+        let (Truth::Running(since), job) = (entry.truth, entry.job) else { return None };
+        self.book_stint(job, now.saturating_since(since));
+        let truth = &mut self.jobs[job.index()];
+        truth.over = true;
+        truth.ledger.completed = true;
+        let record = &mut self.records[job.index()];
+        record.end = Some(now);
+        self.just_ended.push(job);
+        self.ended += 1;
+        let outcome = record.outcome;
+        self.tell(now, Event::Finished { attempt, outcome });
+        self.stop(now, attempt);
+        Some(job)
+    }
+
+    /// Splits a stint into restart and progress, and books both.
+    fn book_stint(&mut self, job: JobId, stint: Span) -> Span {
+        let (record, truth) = (&mut self.records[job.index()], &mut self.jobs[job.index()]);
+        let paid = stint.min(truth.owed);
+        truth.owed -= paid;
+        // The lag between the end of work and the news of it is neither restart nor progress.
+        let progress = (stint - paid).min(record.duration.saturating_sub(truth.saved));
+        record.restart_overhead += paid;
+        truth.ledger.restarts += paid;
+        truth.ledger.progressed += progress;
+        truth.ledger.ran += paid + progress;
+        progress
+    }
+
+    fn evict(&mut self, now: Time, attempt: AttemptId, reason: EvictReason) {
+        let entry = &self.attempts[attempt.index()];
+        let (truth, job) = (entry.truth, entry.job);
+        match truth {
+            // Over already: the engine will hear, or has to hear again.
+            Truth::Gone | Truth::Stopping => {}
+            Truth::Coming => self.stop(now, attempt),
+            Truth::Running(_) if reason == EvictReason::Preempted && self.chance.refused() => {
+                self.tell(now, Event::EvictionRefused { attempt });
+            }
+            Truth::Running(since) => {
+                let lost_node = reason == EvictReason::NodeLost;
+                self.interrupt(now, job, now.saturating_since(since), lost_node);
+                let record = &mut self.records[job.index()];
+                match reason {
+                    EvictReason::Preempted => record.preemptions += 1,
+                    EvictReason::NodeLost => record.restarts_by_failure += 1,
+                    EvictReason::Cancelled | EvictReason::StartOverdue => {}
+                }
+                self.stop(now, attempt);
+            }
+        }
+    }
+
+    /// Ends a stint before the job's end: what it did is kept as far as checkpoints go.
+    fn interrupt(&mut self, now: Time, job: JobId, stint: Span, lost_node: bool) {
+        let progress = self.book_stint(job, stint);
+        let kept = self.restart.kept(progress, lost_node);
+        let (record, truth) = (&mut self.records[job.index()], &mut self.jobs[job.index()]);
+        truth.saved += kept;
+        truth.ledger.lost += progress - kept;
+        record.work_lost += progress - kept;
+        truth.owed = self.restart.owed(record.gpus, truth.owed);
+        truth.waits_since = Some(now);
+        let (work, restart) = (truth.saved, truth.owed);
+        self.tell(now, Event::Checkpoint { job, work, restart });
+    }
+
+    fn stop(&mut self, now: Time, attempt: AttemptId) {
+        self.attempts[attempt.index()].truth = Truth::Stopping;
+        if self.ideal {
+            self.let_go(now, attempt);
+        } else {
+            let until = now + self.chance.stop_delay();
+            self.tell(now, Event::Terminating { attempt, until });
+            self.queue.push(until, Due::LetsGo(attempt));
+        }
+    }
+
+    /// A stopping attempt lets go of its devices.
+    pub(crate) fn let_go(&mut self, now: Time, attempt: AttemptId) {
+        self.attempts[attempt.index()].truth = Truth::Gone;
+        self.tell(now, Event::DevicesReleased { attempt });
+    }
+
+    /// A job that the cluster can never run is left out.
+    pub(crate) fn refuse(&mut self, job: JobId) {
+        self.records[job.index()].refused = true;
+        self.jobs[job.index()].over = true;
+        self.jobs[job.index()].waits_since = None;
+        self.ended += 1;
+    }
+}
