@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 /// Microseconds since 1970 of a civil date and time, or `None` if `text` is none.
 ///
-/// A zone or an offset is refused rather than ignored: the reader has no use for half of an instant.
+/// A zone or an offset is refused rather than ignored: half of an instant is none.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let text = text.trim_ascii();
     let (date, time) = text.split_at_checked(10)?;

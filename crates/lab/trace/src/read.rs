@@ -158,16 +158,17 @@ impl<'a> Reader<'a> {
         let id = row.name(c.id, "give every job a name of its own").map_err(&mut note);
         let gpus = gpus.map_err(&mut note);
         let tenant = tenant.map_err(&mut note);
+        let user = c.user.map_or(Ok(None), |u| row.optional_name(u)).map_err(&mut note);
         let submit = self.submit(row).map_err(&mut note);
         let duration =
             row.scaled(c.duration, self.scale, MAX_DURATION_US, UNIT_HINT).map_err(&mut note);
         let extra = fields::Extra::read(row, c, self.scale, &mut note);
-        let (Ok(id), Ok(gpus), Ok(tenant), Ok(submit), Ok(duration), false) =
-            (id, gpus, tenant, submit, duration, failed)
+        let (Ok(id), Ok(gpus), Ok(tenant), Ok(user), Ok(submit), Ok(duration), false) =
+            (id, gpus, tenant, user, submit, duration, failed)
         else {
             return Verdict::Bad;
         };
-        let user = c.user.map(|u| row.text(u)).filter(|name| !name.is_empty()).unwrap_or(tenant);
+        let user = user.unwrap_or(tenant);
         let job = TraceJob {
             id: id.to_owned(),
             tenant: TenantId(self.tenants.number(tenant)),

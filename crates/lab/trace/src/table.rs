@@ -126,10 +126,22 @@ impl Row<'_> {
         Problem::at(self.line, what, remedy).in_column(column.0, &self.header[column.0])
     }
 
-    /// A field that must not be empty.
+    /// A name, which must not be empty.
     pub(crate) fn name(&self, column: Column, remedy: &str) -> Result<&str, Problem> {
+        match self.optional_name(column)? {
+            Some(name) => Ok(name),
+            None => Err(self.problem(column, "is empty", remedy)),
+        }
+    }
+
+    /// A name, or `None` if the field is empty.
+    pub(crate) fn optional_name(&self, column: Column) -> Result<Option<&str>, Problem> {
         let text = self.text(column);
-        if text.is_empty() { Err(self.problem(column, "is empty", remedy)) } else { Ok(text) }
+        if text.contains(char::is_control) {
+            let remedy = "remove it: names are shown in tables and written to files";
+            return Err(self.problem(column, "holds a control character", remedy));
+        }
+        Ok(Some(text).filter(|name| !name.is_empty()))
     }
 
     /// A whole number of at most `most`.

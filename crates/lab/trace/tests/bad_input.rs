@@ -44,6 +44,8 @@ fn every_kind_of_impossible_number_is_refused() {
         ("1,u,v,1,-2,COMPLETED,0,5", ["column 5 (cpu_num)", "is negative"]),
         ("1,u,v,1,1,DONE,0,5", ["column 6 (state)", "\"DONE\" is not a known state"]),
         (",u,v,1,1,COMPLETED,0,5", ["column 1 (job_id)", "is empty"]),
+        ("1\r2,u,v,1,1,COMPLETED,0,5", ["column 1 (job_id)", "holds a control character"]),
+        ("1,\0,v,1,1,COMPLETED,0,5", ["column 2 (user)", "holds a control character"]),
         ("1,u,,1,1,COMPLETED,0,5", ["column 3 (vc)", "is empty"]),
         ("1,u,v,1,1,COMPLETED,0,0x10", ["column 8 (duration)", "is not a number"]),
     ] {

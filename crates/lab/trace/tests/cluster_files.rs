@@ -119,6 +119,7 @@ fn files_that_describe_no_cluster_are_refused() {
         ("vc,num\na,-1\nb,x\n", "2 problems"),
         ("vc,num\na,1e9\n", "above the limit"),
         ("[[node]]\nname = \"n\"\ngpus = 1\n[[node]]\nname = \"n\"\ngpus = 1\n", "a second node"),
+        ("[[node]]\ngpus = 1\nname = \"a\\nb\"\n", "line 3, column 8: name = "),
         ("[[node]]\ngpus = 1\ncount = 1000001\n", "from 1 to 1000000"),
     ] {
         let message = message(text);

@@ -4,7 +4,7 @@
 use deepshare_model::GpuTypeId;
 use deepshare_trace::{
     ClusterOptions, ReadOptions, TimeOptions, read_cluster_from, read_estimates_from, read_trace,
-    read_trace_from,
+    read_trace_from, write_trace,
 };
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
@@ -122,6 +122,7 @@ fn check_trace(trace: &deepshare_trace::Trace) {
         assert!(job.gpu_type.is_none_or(|t| t.index() < trace.gpu_types.len()));
     }
     assert!(!trace.report.to_string().is_empty());
+    write_trace(trace, &mut Vec::new()).expect("what is read can be written");
 }
 
 fn read_damaged(bytes: Vec<u8>) -> Result<deepshare_trace::Trace, deepshare_trace::TraceError> {

@@ -1,4 +1,4 @@
-//! Our own cluster file, in TOML: `[[node]]` and `[[tenant]]` tables. See `docs/formats/cluster.md`.
+//! Our own cluster file, in TOML: `[[node]]` and `[[tenant]]` tables (`docs/formats/cluster.md`).
 
 mod fields;
 

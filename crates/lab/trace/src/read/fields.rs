@@ -52,7 +52,13 @@ impl<'a> Extra<'a> {
             .map_or(0, |mib| u32::try_from(mib).expect("within the limit on GPU memory"));
         extra.requested_time =
             number(columns.requested, scale, MAX_DURATION_US, UNIT_HINT).map(Span);
-        extra.gpu_type = filled(columns.gpu_type).map(|c| row.text(c));
+        extra.gpu_type = match columns.gpu_type.map_or(Ok(None), |c| row.optional_name(c)) {
+            Ok(name) => name,
+            Err(problem) => {
+                note(problem);
+                None
+            }
+        };
         if let Some(c) = filled(columns.state) {
             match outcome(row.text(c)) {
                 Some(outcome) => extra.outcome = outcome,

@@ -69,14 +69,19 @@ impl<'a> Fields<'a> {
         problems.push(self.place.put(Problem::of_file(what, remedy), span));
     }
 
-    /// A string.
+    /// A name: a string without control characters.
     pub(super) fn text(&self, key: &str, problems: &mut Problems) -> Option<&'a str> {
         let item = self.table.get(key)?;
-        let text = item.as_str();
-        if text.is_none() {
+        let Some(text) = item.as_str() else {
             self.wrong(key, item, "is not a string", "put it in double quotes", problems);
+            return None;
+        };
+        if text.contains(char::is_control) {
+            let remedy = "remove it: names are shown in tables and written to files";
+            self.wrong(key, item, "holds a control character", remedy, problems);
+            return None;
         }
-        text
+        Some(text)
     }
 
     /// A whole number within bounds.
