@@ -1,0 +1,167 @@
+//! The auditor: watches, checks, and only then believes.
+
+use crate::books::{After, Books};
+use crate::report::{AuditReport, JobCounts};
+use crate::violation::{Standing, Violation};
+use crate::work_ledger::WorkLedger;
+use deepshare_engine::{Command, EngineSettings, Event, State};
+use deepshare_model::{JobId, Time};
+
+/// An independent checker of one engine. See the crate's documentation for how to drive it.
+///
+/// A violation means that the run's figures cannot be trusted. The books are then as they were
+/// before the offending command or event, time apart; going on is possible, but later violations
+/// may follow from the first.
+#[derive(Clone, Debug)]
+pub struct Auditor {
+    pub(crate) books: Books,
+    preempts_guaranteed: bool,
+    every: u32,
+    report: AuditReport,
+}
+
+impl Auditor {
+    /// An auditor of an engine that has seen no event yet, under the engine's settings.
+    pub fn new(settings: &EngineSettings) -> Auditor {
+        Auditor {
+            books: Books::new(*settings),
+            preempts_guaranteed: true,
+            every: 4_096,
+            report: AuditReport::default(),
+        }
+    }
+
+    /// Whether the policy may preempt guaranteed jobs. Default: true, as classical policies do.
+    #[must_use]
+    pub fn preempts_guaranteed(mut self, allowed: bool) -> Auditor {
+        self.preempts_guaranteed = allowed;
+        self
+    }
+
+    /// [`Auditor::compare`] looks at everything once in so many calls (0: never), and else at what
+    /// the step touched. Default 4,096, which costs little; tests that can afford it take 1.
+    #[must_use]
+    pub fn check_every(mut self, every: u32) -> Auditor {
+        self.every = every;
+        self
+    }
+
+    /// Watches an event, before the engine's step.
+    ///
+    /// # Errors
+    /// The rule that the last step left broken, or that the driver broke with this event.
+    pub fn event(&mut self, now: Time, event: &Event) -> Result<(), Violation> {
+        self.books.check_step_end()?;
+        self.books.begin_step(now)?;
+        self.report.steps += 1;
+        self.books.apply(event)
+    }
+
+    /// Checks one command of the step, in order.
+    ///
+    /// # Errors
+    /// The rule that the command breaks.
+    pub fn command(&mut self, now: Time, command: &Command) -> Result<(), Violation> {
+        let books = &mut self.books;
+        if now != books.now {
+            return Err(Violation::CommandOffStep { now, step: books.now });
+        }
+        match command {
+            Command::Reserve { attempt, job, placement } => {
+                books.check_reserve(*attempt, *job, placement)?;
+                books.promise(*attempt, *job, placement);
+            }
+            Command::Start { attempt, epoch, job, placement } => {
+                if attempt.index() < books.attempts.len() {
+                    books.check_reserved_start(*attempt, *epoch, *job, placement)?;
+                } else {
+                    books.check_direct_start(*attempt, *epoch, *job, placement)?;
+                    books.promise(*attempt, *job, placement);
+                }
+                books.occupy(*attempt);
+            }
+            Command::ReleaseReservation { attempt } => {
+                books.check_release_reservation(*attempt)?;
+                books.release(*attempt, After::Requeue);
+            }
+            Command::Evict { attempt, epoch, reason, grace: _ } => {
+                books.check_evict(*attempt, *epoch, *reason, self.preempts_guaranteed)?;
+                books.begin_eviction(*attempt, *reason);
+            }
+            Command::Refuse { job, reason } => {
+                books.check_refusal(*job, reason)?;
+                books.job_mut(*job)?.refused = true;
+            }
+        }
+        self.report.commands += 1;
+        Ok(())
+    }
+
+    /// Holds the engine's view against the stream's, after a step: what the step touched, and
+    /// everything once in a while (see [`Auditor::check_every`]).
+    ///
+    /// # Errors
+    /// The first difference, or a rule that the step left broken.
+    pub fn compare(&mut self, state: &State) -> Result<(), Violation> {
+        self.books.check_step_end()?;
+        self.report.comparisons += 1;
+        if self.every > 0 && self.report.comparisons.is_multiple_of(u64::from(self.every)) {
+            self.report.full_comparisons += 1;
+            return self.check_all(state);
+        }
+        self.books.compare_touched(state)
+    }
+
+    /// Holds everything against everything. Costs O(devices + jobs + attempts so far).
+    ///
+    /// # Errors
+    /// The first difference, or a rule that does not hold.
+    pub fn check_all(&self, state: &State) -> Result<(), Violation> {
+        self.books.check_step_end()?;
+        self.books.check_reservations()?;
+        self.books.compare_all(state)
+    }
+
+    /// Checks what a job truly did, as its driver knows it, once no attempt of it runs any more.
+    ///
+    /// # Errors
+    /// If progress or running time is not conserved, or the job is unknown.
+    pub fn work(&mut self, job: JobId, ledger: &WorkLedger) -> Result<(), Violation> {
+        self.books.job(job)?;
+        ledger.check(job)?;
+        self.books.jobs[job.index()].ran = Some(ledger.ran);
+        self.report.ledgers += 1;
+        Ok(())
+    }
+
+    /// Ends the audit at `end`, the run's last instant.
+    ///
+    /// # Errors
+    /// If a rule is left broken, or GPU time or running time do not add up over the whole run.
+    pub fn finish(&self, end: Time) -> Result<AuditReport, Violation> {
+        let books = &self.books;
+        if end < books.now {
+            return Err(Violation::TimeRanBackwards { now: end, last: books.now });
+        }
+        books.check_step_end()?;
+        books.check_reservations()?;
+        books.check_ran(end)?;
+        let mut jobs = JobCounts::default();
+        for job in &books.jobs {
+            *match job.standing() {
+                Standing::Ended(_) => &mut jobs.ended,
+                Standing::Active(_) => &mut jobs.active,
+                Standing::Held => &mut jobs.held,
+                Standing::Refused => &mut jobs.refused,
+                Standing::Waiting => &mut jobs.waiting,
+            } += 1;
+        }
+        Ok(AuditReport {
+            attempts: books.attempts.len() as u64,
+            live_attempts: books.live_attempts().count() as u64,
+            jobs,
+            gpu_time: books.check_gpu_time(end)?,
+            ..self.report
+        })
+    }
+}

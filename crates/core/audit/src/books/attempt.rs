@@ -1,0 +1,53 @@
+//! An attempt as the stream describes it.
+
+use deepshare_engine::{AttemptState, EvictReason, Placement};
+use deepshare_model::{Epoch, GpuTypeId, JobId, Time};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub job: JobId,
+    /// The term under which it was placed.
+    pub epoch: Epoch,
+    pub placement: Placement,
+    pub gpu_type: GpuTypeId,
+    /// How far it came, its ending apart: `Reserved` to `Running`, or `Released`.
+    pub reached: AttemptState,
+    pub ending: Option<Ending>,
+    pub started_at: Option<Time>,
+    /// It made progress at some time.
+    pub has_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Evicted(EvictReason),
+    Finished,
+}
+
+impl Attempt {
+    pub fn state(&self) -> AttemptState {
+        match (self.reached, self.ending) {
+            (AttemptState::Released, _) => AttemptState::Released,
+            (_, Some(_)) => AttemptState::Terminating,
+            (reached, None) => reached,
+        }
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.reached != AttemptState::Released
+    }
+
+    pub fn is_reserved(&self) -> bool {
+        self.reached == AttemptState::Reserved
+    }
+
+    /// Started and not released.
+    pub fn holds(&self) -> bool {
+        self.is_live() && !self.is_reserved()
+    }
+
+    /// Live, and on its way out.
+    pub fn is_leaving(&self) -> bool {
+        self.is_live() && self.ending.is_some()
+    }
+}

@@ -1,0 +1,95 @@
+//! A node as the stream describes it, and who is on its devices.
+
+use deepshare_engine::NodeCondition;
+use deepshare_model::{AttemptId, Devices, NodeSpec};
+
+/// A node and its devices. Sharing is off: one holder a device.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub spec: NodeSpec,
+    pub condition: NodeCondition,
+    pub healthy: Devices,
+    /// By device: the started attempt on it.
+    pub holder: Vec<Option<AttemptId>>,
+    /// By device: the reserved attempt it is promised to.
+    pub claimant: Vec<Option<AttemptId>>,
+}
+
+/// Every device in exactly one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shares {
+    /// Held by a started attempt, on whatever node.
+    pub held: Devices,
+    /// Usable, empty and promised.
+    pub promised: Devices,
+    /// Usable, empty and not promised.
+    pub free: Devices,
+    /// Empty and unusable.
+    pub closed: Devices,
+}
+
+impl Node {
+    pub fn new(spec: NodeSpec) -> Node {
+        Node {
+            condition: NodeCondition::Ready,
+            healthy: Devices::first(spec.gpus),
+            holder: vec![None; spec.gpus as usize],
+            claimant: vec![None; spec.gpus as usize],
+            spec,
+        }
+    }
+
+    pub fn all(&self) -> Devices {
+        Devices::first(self.spec.gpus)
+    }
+
+    /// Devices that could be placed on if the node were empty.
+    pub fn usable(&self) -> Devices {
+        match self.condition {
+            NodeCondition::Ready => self.healthy,
+            NodeCondition::Cordoned | NodeCondition::Lost => Devices::NONE,
+        }
+    }
+
+    pub fn shares(&self) -> Shares {
+        let held = taken(&self.holder);
+        let vacant = self.usable().minus(held);
+        let promised = vacant.intersect(taken(&self.claimant));
+        let closed = self.all().minus(held).minus(vacant);
+        Shares { held, promised, free: vacant.minus(promised), closed }
+    }
+
+    pub fn hold(&mut self, devices: Devices, attempt: AttemptId) {
+        for device in devices.iter() {
+            self.holder[device as usize] = Some(attempt);
+        }
+    }
+
+    pub fn vacate(&mut self, devices: Devices, attempt: AttemptId) {
+        clear(&mut self.holder, devices, attempt);
+    }
+
+    pub fn claim(&mut self, devices: Devices, attempt: AttemptId) {
+        for device in devices.iter() {
+            self.claimant[device as usize] = Some(attempt);
+        }
+    }
+
+    pub fn unclaim(&mut self, devices: Devices, attempt: AttemptId) {
+        clear(&mut self.claimant, devices, attempt);
+    }
+}
+
+fn clear(table: &mut [Option<AttemptId>], devices: Devices, attempt: AttemptId) {
+    for device in devices.iter() {
+        let entry = &mut table[device as usize];
+        if *entry == Some(attempt) {
+            *entry = None;
+        }
+    }
+}
+
+fn taken(table: &[Option<AttemptId>]) -> Devices {
+    let bits = table.iter().enumerate().filter(|(_, entry)| entry.is_some());
+    Devices(bits.fold(0, |set, (device, _)| set | 1 << device))
+}

@@ -1,0 +1,10 @@
+//! What a command must satisfy, by topic. Each check reads the books and changes nothing; only when
+//! all of a command's checks pass is it booked.
+
+pub(crate) mod conservation;
+mod eviction;
+mod placement;
+mod quota;
+mod refusal;
+mod start;
+mod step_end;

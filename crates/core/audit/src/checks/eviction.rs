@@ -1,0 +1,49 @@
+//! Who may be evicted, and which reservations may be given up.
+
+use crate::books::Books;
+use crate::violation::Violation;
+use deepshare_engine::{AttemptState, EvictReason, NodeCondition};
+use deepshare_model::{AttemptId, Class, Epoch, NodeId};
+
+impl Books {
+    pub fn check_evict(
+        &self,
+        id: AttemptId,
+        epoch: Epoch,
+        reason: EvictReason,
+        preempts_guaranteed: bool,
+    ) -> Result<(), Violation> {
+        let attempt = self.attempt(id)?;
+        let state = attempt.state();
+        if !(AttemptState::Binding..AttemptState::Terminating).contains(&state) {
+            return Err(Violation::NotEvictable { attempt: id, state });
+        }
+        if epoch != self.epoch {
+            return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
+        }
+        let job = self.job(attempt.job)?;
+        let lost = |node: NodeId| self.nodes[node.index()].condition == NodeCondition::Lost;
+        let caused = match reason {
+            EvictReason::Preempted => true,
+            EvictReason::Cancelled => job.cancelled,
+            EvictReason::NodeLost => attempt.placement.iter().any(|slice| lost(slice.node)),
+            EvictReason::StartOverdue => self.step.overdue.contains(&id),
+        };
+        if !caused {
+            return Err(Violation::EvictedWithoutCause { attempt: id, reason });
+        }
+        let preempted = reason == EvictReason::Preempted;
+        if preempted && !preempts_guaranteed && job.spec.class == Class::Guaranteed {
+            return Err(Violation::GuaranteedPreempted { attempt: id, job: attempt.job });
+        }
+        Ok(())
+    }
+
+    pub fn check_release_reservation(&self, id: AttemptId) -> Result<(), Violation> {
+        let attempt = self.attempt(id)?;
+        if !attempt.is_reserved() {
+            return Err(Violation::NotAReservation { attempt: id, state: attempt.state() });
+        }
+        Ok(())
+    }
+}

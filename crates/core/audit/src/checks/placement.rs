@@ -1,0 +1,191 @@
+//! Where an attempt may be: a whole gang, on devices that exist, work, fit and are not another's.
+
+use crate::books::Books;
+use crate::books::attempt::Attempt;
+use crate::violation::Violation;
+use deepshare_engine::{NodeCondition, Placement, Placer};
+use deepshare_model::{AttemptId, JobId, Layout, NodeId};
+
+impl Books {
+    /// The whole gang, one slice a node, on devices that exist.
+    pub fn check_gang(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        for (index, slice) in placement.iter().enumerate() {
+            let repeated = placement[..index].iter().any(|other| other.node == slice.node);
+            if repeated || slice.devices.is_empty() {
+                return Err(Violation::MalformedPlacement { attempt: id, node: slice.node });
+            }
+            let node = self.node(slice.node)?;
+            if !slice.devices.minus(node.all()).is_empty() {
+                return Err(Violation::DeviceMissing {
+                    attempt: id,
+                    node: slice.node,
+                    devices: slice.devices,
+                    gpus: node.spec.gpus,
+                });
+            }
+        }
+        let given = placement.iter().map(|slice| slice.devices.count()).sum();
+        let asked = self.job(job)?.gpus();
+        if given != asked {
+            return Err(Violation::NotWhole { attempt: id, job, given, asked });
+        }
+        Ok(())
+    }
+
+    /// Open nodes of the job's pool, with healthy GPUs of the right model and memory.
+    pub fn check_nodes(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        let entry = self.job(job)?;
+        let demand = &entry.spec.demand;
+        let first = self.node(placement[0].node)?.spec.gpu_type;
+        let wanted = demand.gpu_type.unwrap_or(first);
+        for slice in placement {
+            let node = self.node(slice.node)?;
+            let (attempt, spec) = (id, &node.spec);
+            if node.condition != NodeCondition::Ready {
+                let condition = node.condition;
+                return Err(Violation::NodeClosed { attempt, node: slice.node, condition });
+            }
+            let failed = slice.devices.minus(node.healthy);
+            if !failed.is_empty() {
+                return Err(Violation::DeviceFailed { attempt, node: slice.node, devices: failed });
+            }
+            if spec.pool != entry.pool {
+                let (pool, wanted) = (spec.pool, entry.pool);
+                return Err(Violation::OtherPool { attempt, node: slice.node, pool, wanted });
+            }
+            if spec.gpu_type != wanted {
+                let given = spec.gpu_type;
+                return Err(Violation::WrongGpuType { attempt, node: slice.node, given, wanted });
+            }
+            let (need, has) = (demand.gpu_memory_mib, spec.gpu_memory_mib);
+            if has != 0 && need > has {
+                return Err(Violation::GpuMemoryShort { attempt, node: slice.node, need, has });
+            }
+        }
+        Ok(())
+    }
+
+    /// Members whole; a consolidated job no wider than it must be, where the placer promises that.
+    pub fn check_shape(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        let demand = &self.job(job)?.spec.demand;
+        if let Layout::Members(member) = demand.layout {
+            // Packed node by node, the parts need no more members than the gang has.
+            let each = member.max(1);
+            let packed: u32 = placement.iter().map(|s| s.devices.count().div_ceil(each)).sum();
+            if packed != demand.gpus.div_ceil(each) {
+                return Err(Violation::MemberSplit { attempt: id, job, member });
+            }
+            return Ok(());
+        }
+        if self.settings.placer == Placer::NodeOrder || placement.len() == 1 {
+            return Ok(());
+        }
+        let first = &self.node(placement[0].node)?.spec;
+        let size = self.node_size.get(&(first.pool, first.gpu_type)).copied().unwrap_or(0);
+        let partial = |node: usize, taken: u32| taken < self.nodes[node].spec.gpus;
+        let parts =
+            placement.iter().filter(|s| partial(s.node.index(), s.devices.count())).count() as u32;
+        if demand.gpus <= size || parts > 1 {
+            return Err(Violation::Spread {
+                attempt: id,
+                job,
+                gpus: demand.gpus,
+                node_size: size,
+                nodes: placement.len(),
+                parts,
+            });
+        }
+        Ok(())
+    }
+
+    /// No device is promised to anyone else.
+    pub fn check_promises(&self, id: AttemptId, placement: &Placement) -> Result<(), Violation> {
+        self.first_on(placement, |books, node, device| {
+            books.nodes[node.index()].claimant[device as usize].filter(|&other| other != id)
+        })
+        .map_or(Ok(()), |(node, device, claimant)| {
+            Err(Violation::DevicePromised { attempt: id, node, device, claimant })
+        })
+    }
+
+    /// No device has a holder, and none is promised to anyone else.
+    pub fn check_vacant(&self, id: AttemptId, placement: &Placement) -> Result<(), Violation> {
+        self.check_held(id, placement, |_| true)?;
+        self.check_promises(id, placement)
+    }
+
+    /// Whoever holds a device is on its way out.
+    pub fn check_holders_leave(
+        &self,
+        id: AttemptId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        self.check_held(id, placement, |holder| !holder.is_leaving())
+    }
+
+    fn check_held(
+        &self,
+        id: AttemptId,
+        placement: &Placement,
+        counts: impl Fn(&Attempt) -> bool,
+    ) -> Result<(), Violation> {
+        self.first_on(placement, |books, node, device| {
+            books.nodes[node.index()].holder[device as usize]
+                .filter(|&holder| counts(&books.attempts[holder.index()]))
+        })
+        .map_or(Ok(()), |(node, device, holder)| {
+            Err(Violation::DeviceHeld { attempt: id, node, device, holder })
+        })
+    }
+
+    fn first_on(
+        &self,
+        placement: &Placement,
+        who: impl Fn(&Books, NodeId, u32) -> Option<AttemptId>,
+    ) -> Option<(NodeId, u32, AttemptId)> {
+        placement.iter().find_map(|slice| {
+            let node = slice.node;
+            slice.devices.iter().find_map(|device| Some((node, device, who(self, node, device)?)))
+        })
+    }
+
+    /// CPU and memory of each node cover this attempt beside those that count.
+    pub fn check_host(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        placement: &Placement,
+        counted: impl Fn(&Attempt) -> bool,
+    ) -> Result<(), Violation> {
+        let per_gpu = self.job(job)?.spec.demand.per_gpu;
+        let this = self.attempts.get(id.index());
+        for slice in placement {
+            let others = |attempt: &Attempt| {
+                counted(attempt) && !this.is_some_and(|this| std::ptr::eq(this, attempt))
+            };
+            let mut used = self.host_use(slice.node, others);
+            used.add(per_gpu, slice.devices.count());
+            let capacity = self.node(slice.node)?.spec.capacity;
+            if !used.fits(capacity) {
+                let node = slice.node;
+                return Err(Violation::HostShort { attempt: id, node, used, capacity });
+            }
+        }
+        Ok(())
+    }
+}

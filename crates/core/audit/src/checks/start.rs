@@ -1,0 +1,93 @@
+//! Who may be reserved for, and who may start.
+
+use crate::books::Books;
+use crate::violation::Violation;
+use deepshare_engine::{NodeCondition, Placement};
+use deepshare_model::{AttemptId, Epoch, JobId};
+
+impl Books {
+    pub fn check_reserve(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        self.check_new(id, job, placement)?;
+        self.check_holders_leave(id, placement)?;
+        // What stays and what is promised must fit; what is leaving makes room.
+        self.check_host(id, job, placement, |attempt| !attempt.is_leaving())
+    }
+
+    /// Without a reservation: everything is decided and done at once.
+    pub fn check_direct_start(
+        &self,
+        id: AttemptId,
+        epoch: Epoch,
+        job: JobId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        self.check_new(id, job, placement)?;
+        if epoch != self.epoch {
+            return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
+        }
+        self.check_vacant(id, placement)?;
+        self.check_host(id, job, placement, |attempt| !attempt.is_leaving())?;
+        self.check_host(id, job, placement, |attempt| attempt.holds())
+    }
+
+    /// A reservation's turn has come.
+    pub fn check_reserved_start(
+        &self,
+        id: AttemptId,
+        epoch: Epoch,
+        job: JobId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        let attempt = self.attempt(id)?;
+        if !attempt.is_reserved() {
+            return Err(Violation::StartedTwice { attempt: id, state: attempt.state() });
+        }
+        if attempt.job != job || attempt.placement != *placement {
+            return Err(Violation::ReservationChanged { attempt: id });
+        }
+        // The term that placed it, or that of whoever confirms it now.
+        if epoch < attempt.epoch || epoch > self.epoch {
+            let current = attempt.epoch;
+            return Err(Violation::WrongEpoch { attempt: id, given: epoch, current });
+        }
+        self.check_startable(id, job)?;
+        for slice in placement {
+            let condition = self.node(slice.node)?.condition;
+            if condition == NodeCondition::Lost {
+                let node = slice.node;
+                return Err(Violation::NodeClosed { attempt: id, node, condition });
+            }
+        }
+        self.check_vacant(id, placement)?;
+        self.check_host(id, job, placement, |attempt| attempt.holds())
+    }
+
+    fn check_new(&self, id: AttemptId, job: JobId, placement: &Placement) -> Result<(), Violation> {
+        let expected = AttemptId::from_index(self.attempts.len());
+        if id != expected {
+            return Err(Violation::AttemptIdOutOfOrder { attempt: id, expected });
+        }
+        self.check_startable(id, job)?;
+        self.check_gang(id, job, placement)?;
+        self.check_nodes(id, job, placement)?;
+        self.check_shape(id, job, placement)?;
+        self.check_promises(id, placement)?;
+        self.check_quota(id, job, placement)
+    }
+
+    fn check_startable(&self, id: AttemptId, job: JobId) -> Result<(), Violation> {
+        let entry = self.job(job)?;
+        if let Some(why) = entry.unstartable(self.now) {
+            return Err(Violation::NotStartable { attempt: id, job, why });
+        }
+        match entry.live {
+            Some(live) if live != id => Err(Violation::TwoLiveAttempts { job, live, second: id }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What must hold when all commands of a step are done.
+
+use crate::books::Books;
+use crate::violation::Violation;
+use deepshare_engine::AttemptState;
+
+impl Books {
+    pub fn check_step_end(&self) -> Result<(), Violation> {
+        for &(id, duty) in &self.step.duties {
+            let state = self.attempts[id.index()].state();
+            if state < AttemptState::Terminating {
+                return Err(Violation::DutyMissed { attempt: id, duty, state });
+            }
+        }
+        for &node in &self.step.host_due {
+            let used = self.host_use(node, |attempt| !attempt.is_leaving());
+            let capacity = self.nodes[node.index()].spec.capacity;
+            if !used.fits(capacity) {
+                return Err(Violation::HostOverdrawn { node, used, capacity });
+            }
+        }
+        Ok(())
+    }
+
+    /// No reservation waits while nobody on its nodes is leaving.
+    pub fn check_reservations(&self) -> Result<(), Violation> {
+        for (id, attempt) in self.live_attempts().filter(|(_, attempt)| attempt.is_reserved()) {
+            let awaited = attempt.placement.iter().any(|slice| {
+                let holders = self.nodes[slice.node.index()].holder.iter().flatten();
+                holders.into_iter().any(|holder| self.attempts[holder.index()].is_leaving())
+            });
+            if !awaited {
+                return Err(Violation::ReservationStuck { attempt: id, job: attempt.job });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! Each rule, broken by hand and caught; and lawful sequences, let pass.
+
+mod conservation;
+mod evictions;
+mod hand;
+mod placements;
+mod quotas;
+mod refusals;
+mod stale_events;
+mod starts;
+mod stream;
