@@ -111,7 +111,11 @@ impl Queues {
         jobs.is_empty()
     }
 
-    fn next_after(&self, id: KeyId, after: Option<(Rank, JobId)>) -> Option<(Rank, JobId)> {
+    pub(crate) fn next_after(
+        &self,
+        id: KeyId,
+        after: Option<(Rank, JobId)>,
+    ) -> Option<(Rank, JobId)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.queues[id.0 as usize].jobs.range((from, Bound::Unbounded)).next().copied()
     }

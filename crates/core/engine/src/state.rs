@@ -5,6 +5,7 @@ use crate::attempt::{Attempt, AttemptState, Slice};
 use crate::books::Node;
 use crate::job::{Job, JobState};
 use crate::placement::{Misfit, Offer};
+use crate::policy::Rank;
 use crate::pool::Pool;
 use crate::queue::{KeyId, Queues, SchedulingKey, Walk};
 use crate::reason::Reason;
@@ -127,6 +128,11 @@ impl State {
     /// Waiting jobs of a key, in rank order.
     pub fn waiting_of(&self, key: KeyId) -> impl Iterator<Item = JobId> {
         self.queues.iter(key)
+    }
+
+    /// The first waiting job of a key and its rank.
+    pub fn first_waiting(&self, key: KeyId) -> Option<(Rank, JobId)> {
+        self.queues.next_after(key, None)
     }
 
     /// How many jobs of a key wait.

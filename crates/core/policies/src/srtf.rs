@@ -8,9 +8,9 @@
 //! Decisions can only change at events: as a running job's remaining time falls past a waiting
 //! one's, neither gains or loses its place in the budget, since the running job was selected
 //! behind it already and stays selected ahead of it.
-//! Cost: O(running + selected + keys) a round.
+//! Cost: O(running · log keys) a round in which nobody moves, else O(running · log running).
 
-use crate::budget::serve_by_budget;
+use crate::budget::{Running, serve_by_budget};
 use deepshare_engine::{Draft, Policy, Rank, State};
 use deepshare_model::JobId;
 use serde::{Deserialize, Serialize};
@@ -48,13 +48,8 @@ impl Policy for Srtf {
 
     fn round(&mut self, draft: &mut Draft<'_>) {
         let state = draft.state();
-        let running = state
-            .evictable(draft.pool())
-            .map(|attempt| {
-                let left = state.remaining(attempt.job).map_or(u64::MAX, |left| left.0);
-                ([left, 0], attempt.id)
-            })
-            .collect();
+        let remaining = |job| [state.remaining(job).map_or(u64::MAX, |left| left.0), 0];
+        let running = Running::all(draft, remaining);
         serve_by_budget(draft, running, self.ties, self.spare_unneeded);
     }
 }

@@ -7,9 +7,10 @@
 //! submission. Defaults are those of the Lucid artifact (two queues, 18,000 GPU-s, no promotion),
 //! but decided at every event and threshold crossing; `interval` 60 s is the artifact's.
 //! Deviations: a victim nobody could replace runs on (off under the compatibility setting).
-//! Cost: O(running log running + selected + keys) a round; with promotion, O(waiting) too.
+//! Cost: O(running · log keys) a round in which nobody moves, else O(running · log running); with
+//! promotion, O(waiting) too.
 
-use crate::budget::serve_by_budget;
+use crate::budget::{Running, serve_by_budget};
 use crate::srtf::TieOrder;
 use deepshare_engine::{Draft, Policy, Rank, Reason, State};
 use deepshare_model::{GpuTime, JobId, Span, Time};
@@ -63,30 +64,17 @@ impl Policy for Tiresias {
             self.promote(draft, milli);
         }
         let state = draft.state();
-        let mut crossing: Option<Time> = None;
-        let running = state
-            .evictable(draft.pool())
-            .map(|attempt| {
-                let attained = state.attained(attempt.job);
-                let queue = self.queue_of(attained);
-                let gpus = attempt.gpus();
-                let next = self.crossing(now, queue, attained, gpus);
-                crossing = crossing.into_iter().chain(next).min();
-                ([queue, state.job(attempt.job).spec.submit.0], attempt.id)
-            })
-            .collect();
+        let running = Running::all(draft, |job| {
+            [self.queue_of(state.attained(job)), state.job(job).spec.submit.0]
+        });
         serve_by_budget(draft, running, TieOrder::RunningFirst, self.spare_unneeded);
-        // Who starts now crosses its threshold later than any that was asked for here, or is
-        // looked at in a round of its own: the start of a job in a lower queue changes nothing
-        // until then, so the next event or crossing is early enough only if it counts them too.
-        let started = draft.state().live(draft.pool()).filter(|a| a.running_since.is_none());
-        let started: Vec<Time> = started
-            .filter_map(|attempt| {
-                let attained = draft.state().attained(attempt.job);
-                self.crossing(now, self.queue_of(attained), attained, attempt.gpus())
-            })
-            .collect();
-        if let Some(at) = crossing.into_iter().chain(started).min() {
+        let state = draft.state();
+        let crossings = state.live(draft.pool()).filter_map(|attempt| {
+            let attained = state.attained(attempt.job);
+            let gpus = state.job(attempt.job).gpus();
+            self.crossing(now, self.queue_of(attained), attained, gpus)
+        });
+        if let Some(at) = crossings.min() {
             draft.wake_at(at.round_up(self.interval));
         }
     }
