@@ -20,13 +20,31 @@ pub(crate) struct Tenants {
 }
 
 impl Tenants {
-    pub(crate) fn set(&mut self, id: TenantId, spec: TenantSpec) {
+    /// Sets a tenant's terms. True if it has another parent than before. A parent that would close
+    /// a circle counts as none.
+    pub(crate) fn set(&mut self, id: TenantId, mut spec: TenantSpec) -> bool {
+        if spec.parent.is_some_and(|parent| self.lineage(parent).any(|above| above == id)) {
+            spec.parent = None;
+        }
         match self.all.get_mut(id.index()) {
-            Some(tenant) => tenant.spec = spec,
+            Some(tenant) => {
+                let moved = tenant.spec.parent != spec.parent;
+                tenant.spec = spec;
+                moved
+            }
             None => {
                 assert_eq!(id.index(), self.all.len(), "tenant ids are issued in order");
                 self.all.push(Tenant { spec, used: Default::default() });
+                // Children may have come before it.
+                true
             }
+        }
+    }
+
+    /// Forgets what everybody uses, to be charged anew.
+    pub(crate) fn clear_use(&mut self) {
+        for tenant in &mut self.all {
+            tenant.used = Default::default();
         }
     }
 
@@ -40,10 +58,17 @@ impl Tenants {
         tenant.used.iter().map(|by_type| by_type.get(gpu_type.index()).copied().unwrap_or(0)).sum()
     }
 
-    /// The tenant and its ancestors, nearest first. Ends at a cycle rather than following it.
-    fn lineage(&self, id: TenantId) -> impl Iterator<Item = TenantId> {
-        let steps = self.all.len();
-        std::iter::successors(Some(id), |&id| self.all[id.index()].spec.parent).take(steps)
+    /// The tenant and its ancestors, nearest first, as far as they are known.
+    pub(crate) fn lineage(&self, id: TenantId) -> impl Iterator<Item = TenantId> {
+        let known = move |id: &TenantId| id.index() < self.all.len();
+        let first = Some(id).filter(known);
+        std::iter::successors(first, move |id| self.all[id.index()].spec.parent.filter(known))
+    }
+
+    /// The tenant or ancestor, if any, that uses more of a type than its quota.
+    pub(crate) fn overdrawn(&self, id: TenantId, gpu_type: GpuTypeId) -> Option<TenantId> {
+        let over = |&id: &TenantId| self.used(id, gpu_type) > self.spec(id).quota.of(gpu_type);
+        self.lineage(id).find(over)
     }
 
     pub(crate) fn charge(&mut self, id: TenantId, class: Class, gpu_type: GpuTypeId, gpus: u32) {
@@ -82,7 +107,8 @@ impl Tenants {
                         return Err(Reason::LargerThanQuota { tenant, need: gpus, quota });
                     }
                     if used + gpus > quota {
-                        return Err(Reason::OverQuota { tenant, need: gpus, used, quota });
+                        let need = gpus;
+                        return Err(Reason::OverQuota { tenant, gpu_type, need, used, quota });
                     }
                 }
                 Ok(())

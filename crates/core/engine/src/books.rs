@@ -187,7 +187,14 @@ impl FreeIndex {
         (1..self.nodes.len()).rev().find(|&n| self.nodes[n] > 0).unwrap_or(0) as u32
     }
 
-    /// Largest count that a node could offer so far.
+    /// Makes room for nodes of this size.
+    pub(crate) fn make_room(&mut self, size: u32) {
+        let levels = self.by_count.len().max(size as usize + 1);
+        self.by_count.resize_with(levels, NodeSet::default);
+        self.nodes.resize(levels, 0);
+    }
+
+    /// Size of the largest node so far.
     pub(crate) fn levels(&self) -> u32 {
         self.by_count.len().saturating_sub(1) as u32
     }
@@ -212,13 +219,8 @@ impl FreeIndex {
             self.nodes[before as usize] -= 1;
         }
         if after > 0 {
-            let level = after as usize;
-            if self.by_count.len() <= level {
-                self.by_count.resize_with(level + 1, NodeSet::default);
-                self.nodes.resize(level + 1, 0);
-            }
-            self.by_count[level].insert(node);
-            self.nodes[level] += 1;
+            self.by_count[after as usize].insert(node);
+            self.nodes[after as usize] += 1;
         }
         self.total = self.total - before + after;
     }

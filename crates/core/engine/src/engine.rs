@@ -1,7 +1,7 @@
 //! The state machine: one event in, commands out.
 
-use crate::attempt::{Attempt, AttemptState};
-use crate::books::{FreeIndex, Node, NodeCondition};
+use crate::attempt::{Attempt, AttemptState, Slice};
+use crate::books::{Node, NodeCondition};
 use crate::command::{Command, EvictReason};
 use crate::draft::Draft;
 use crate::event::{BindFailure, Event};
@@ -63,7 +63,7 @@ impl Engine {
             Event::Submitted { job, spec } => self.submit(*job, spec, out),
             Event::Estimated { job, run_time } => self.estimate(*job, *run_time),
             Event::Cancelled { job } => self.cancel(*job, out),
-            Event::Held { job } => self.hold(*job),
+            Event::Held { job } => self.hold(*job, out),
             Event::Unheld { job } => self.unhold(*job),
             Event::Checkpoint { job, work, restart } => {
                 self.state.jobs[job.index()].saved = Some((*work, *restart));
@@ -83,20 +83,26 @@ impl Engine {
                 let to = if *cordoned { NodeCondition::Cordoned } else { NodeCondition::Ready };
                 if self.state.nodes[node.index()].condition != NodeCondition::Lost {
                     self.change_node(*node, |node| node.condition = to);
+                    self.drop_void_reservations(*node, out);
                 }
             }
             Event::NodeLost { node } => self.lose_node(*node, out),
             Event::NodeRecovered { node } => {
-                self.change_node(*node, |node| node.condition = NodeCondition::Ready);
+                if self.state.nodes[node.index()].condition == NodeCondition::Lost {
+                    self.change_node(*node, |node| node.condition = NodeCondition::Ready);
+                }
             }
             Event::NodeMoved { node, pool } => self.move_node(*node, *pool),
-            Event::DeviceHealth { node, device, healthy } => self.change_node(*node, |node| {
+            Event::DeviceHealth { node, device, healthy } => {
                 let device = Devices(1 << device);
-                node.healthy = match healthy {
-                    true => node.healthy.union(device),
-                    false => node.healthy.minus(device),
-                };
-            }),
+                self.change_node(*node, |node| {
+                    node.healthy = match healthy {
+                        true => node.healthy.union(device),
+                        false => node.healthy.minus(device),
+                    }
+                });
+                self.drop_void_reservations(*node, out);
+            }
             Event::TenantSet { tenant, spec } => self.set_tenant(*tenant, spec),
             Event::Leadership { epoch } => self.state.epoch = self.state.epoch.max(*epoch),
             Event::Wake => return self.wake(out),
@@ -270,11 +276,21 @@ impl Engine {
         }
     }
 
-    fn hold(&mut self, job: JobId) {
+    fn hold(&mut self, job: JobId, out: &mut Vec<Command>) {
         self.state.jobs[job.index()].held = true;
-        if matches!(self.state.job(job).state, JobState::Waiting | JobState::BackingOff { .. }) {
-            self.park(job);
-            self.state.jobs[job.index()].state = JobState::Held;
+        match self.state.job(job).state {
+            JobState::Waiting | JobState::BackingOff { .. } => {
+                self.park(job);
+                self.state.jobs[job.index()].state = JobState::Held;
+            }
+            JobState::Active(attempt)
+                if self.state.attempt(attempt).state == AttemptState::Reserved =>
+            {
+                let job = self.state.drop_reservation(attempt, out);
+                self.after_attempt(job, None);
+            }
+            // Whoever runs keeps running; whoever cannot run is held if that changes.
+            _ => {}
         }
     }
 
@@ -382,7 +398,10 @@ impl Engine {
             _ => {
                 attempt.state = AttemptState::Terminating;
                 attempt.eviction = None;
-                self.state.end_job(job, outcome);
+                // The first news of an end counts.
+                if !matches!(self.state.job(job).state, JobState::Ended(_)) {
+                    self.state.end_job(job, outcome);
+                }
             }
         }
     }
@@ -401,7 +420,7 @@ impl Engine {
         self.after_attempt(job, None);
     }
 
-    /// A job's attempt is over and the job is not: where it goes now.
+    /// A job that is out of its queue and not over: where it goes now.
     fn after_attempt(&mut self, job: JobId, back_off: Option<Time>) {
         let entry = &mut self.state.jobs[job.index()];
         if entry.cancelled {
@@ -416,17 +435,9 @@ impl Engine {
         }
     }
 
-    fn pool_entry(&mut self, pool: PoolId, spec: &NodeSpec) {
-        let state = &mut self.state;
-        if state.pools.len() <= pool.index() {
-            state.pools.resize_with(pool.index() + 1, Pool::default);
-        }
-        let types = spec.gpu_type.index() + 1;
-        let pool = &mut state.pools[pool.index()];
-        if pool.free.len() < types {
-            pool.free.resize_with(types, FreeIndex::default);
-            pool.usable.resize_with(types, FreeIndex::default);
-        }
+    fn make_pool(&mut self, pool: PoolId) {
+        let pools = self.state.pools.len().max(pool.index() + 1);
+        self.state.pools.resize_with(pools, Pool::default);
     }
 
     fn add_node(&mut self, id: NodeId, spec: &NodeSpec) {
@@ -434,11 +445,11 @@ impl Engine {
             return;
         }
         assert_eq!(id.index(), self.state.nodes.len(), "node ids are issued in order");
-        self.pool_entry(spec.pool, spec);
+        self.make_pool(spec.pool);
         let mut node = Node::new(spec.clone());
         node.condition = NodeCondition::Lost;
         self.state.nodes.push(node);
-        self.state.pools[spec.pool.index()].nodes.insert(id);
+        self.state.pools[spec.pool.index()].admit(id, spec);
         self.change_node(id, |node| node.condition = NodeCondition::Ready);
     }
 
@@ -456,9 +467,32 @@ impl Engine {
             let key = self.state.job(job).key;
             if self.state.never_fits(key).is_none() {
                 self.state.unrunnable.remove(&job);
-                self.enqueue(job);
+                self.after_attempt(job, None);
             }
         }
+    }
+
+    /// Gives up reservations on devices of a node that take no new work any more.
+    fn drop_void_reservations(&mut self, id: NodeId, out: &mut Vec<Command>) {
+        let node = &self.state.nodes[id.index()];
+        if node.claimed.minus(node.usable()).is_empty() {
+            return;
+        }
+        let void = node.claimed.minus(node.usable());
+        let on = |slice: &Slice| slice.node == id && !slice.devices.intersect(void).is_empty();
+        for attempt in self.attempts_where(|a| a.placement.iter().any(on)) {
+            if self.state.attempt(attempt).state == AttemptState::Reserved {
+                let job = self.state.drop_reservation(attempt, out);
+                self.after_attempt(job, None);
+            }
+        }
+    }
+
+    /// Live attempts, over all pools: a node that changed pools may still run those of its old one.
+    fn attempts_where(&self, wanted: impl Fn(&Attempt) -> bool) -> Vec<AttemptId> {
+        let pools = (0..self.state.pools.len()).map(PoolId::from_index);
+        let live = pools.flat_map(|pool| self.state.live(pool));
+        live.filter(|attempt| wanted(attempt)).map(|attempt| attempt.id).collect()
     }
 
     fn lose_node(&mut self, id: NodeId, out: &mut Vec<Command>) {
@@ -466,11 +500,7 @@ impl Engine {
             return;
         }
         self.change_node(id, |node| node.condition = NodeCondition::Lost);
-        // A node that changed pools may still run attempts of its old one: look in all of them.
-        let touches = |attempt: &&Attempt| attempt.placement.iter().any(|slice| slice.node == id);
-        let pools = (0..self.state.pools.len()).map(PoolId::from_index);
-        let touching: Vec<AttemptId> =
-            pools.flat_map(|pool| self.state.live(pool)).filter(touches).map(|a| a.id).collect();
+        let touching = self.attempts_where(|a| a.placement.iter().any(|slice| slice.node == id));
         for attempt in touching {
             match self.state.attempt(attempt).state {
                 AttemptState::Reserved => {
@@ -485,20 +515,21 @@ impl Engine {
 
     fn move_node(&mut self, id: NodeId, to: PoolId) {
         let spec = self.state.nodes[id.index()].spec.clone();
-        self.pool_entry(to, &spec);
+        self.make_pool(to);
         let condition = self.state.nodes[id.index()].condition;
         self.state.pools[spec.pool.index()].nodes.remove(&id);
         self.state.pools[spec.pool.index()].dirty = true;
         self.state.with_node(id, |node| node.condition = NodeCondition::Lost);
         self.state.nodes[id.index()].spec.pool = to;
-        self.state.pools[to.index()].nodes.insert(id);
+        self.state.pools[to.index()].admit(id, &spec);
         self.change_node(id, |node| node.condition = condition);
     }
 
     fn set_tenant(&mut self, id: TenantId, spec: &TenantSpec) {
-        let pools = self.state.pools.len().max(spec.pool.index() + 1);
-        self.state.pools.resize_with(pools, Pool::default);
-        self.state.tenants.set(id, spec.clone());
+        self.make_pool(spec.pool);
+        if self.state.tenants.set(id, spec.clone()) {
+            self.state.bill_anew();
+        }
         self.state.pools[spec.pool.index()].dirty = true;
         self.recheck_unrunnable();
     }

@@ -1,34 +1,95 @@
-//! A pool's devices as they may be later: what planning policies search instead of the books.
+//! A pool as it may be later: what planning policies search instead of the books.
 
 use crate::attempt::{Attempt, Placement};
 use crate::books::{FreeIndex, shares};
 use crate::placement::Ground;
-use crate::settings::EngineSettings;
+use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{Demand, Devices, GpuTypeId, NodeId, PoolId, Resources};
+use deepshare_model::{Demand, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, TenantId};
 
-/// One node's free devices and host resources at some future instant.
+/// One node's free devices and host resources at some instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeForecast {
-    /// Free devices.
-    pub open: Devices,
-    /// Free CPU and host memory.
-    pub room: Resources,
+struct NodeContents {
+    open: Devices,
+    room: Resources,
 }
 
-/// A pool at some future instant. Knows machines, not quotas.
+/// What is free at some instant, or throughout some time: devices, host resources, quota.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// By node id from the pool's first on; nodes of other pools in between offer nothing.
+    nodes: Vec<NodeContents>,
+    /// Unused quota by tenant and GPU type; empty where quotas do not bind.
+    quota: Vec<u32>,
+    gpus: u32,
+}
+
+impl Contents {
+    /// Free devices in all.
+    #[inline]
+    pub fn free_gpus(&self) -> u32 {
+        self.gpus
+    }
+
+    /// Keeps what is free here and there.
+    pub fn intersect(&mut self, other: &Contents) {
+        let mut gpus = 0;
+        for (ours, theirs) in self.nodes.iter_mut().zip(&other.nodes) {
+            ours.open = ours.open.intersect(theirs.open);
+            gpus += ours.open.count();
+            ours.room.cpu_milli = ours.room.cpu_milli.min(theirs.room.cpu_milli);
+            ours.room.memory_mib = ours.room.memory_mib.min(theirs.room.memory_mib);
+        }
+        self.gpus = gpus;
+        for (ours, &theirs) in self.quota.iter_mut().zip(&other.quota) {
+            *ours = (*ours).min(theirs);
+        }
+    }
+
+    fn put(&mut self, slot: usize, node: NodeContents) {
+        let before = self.nodes[slot].open.count();
+        self.nodes[slot] = node;
+        self.gpus = self.gpus - before + node.open.count();
+    }
+}
+
+/// What does not change with time: where nodes are and what they are.
+#[derive(Clone, Debug)]
+struct Frame {
+    first: NodeId,
+    /// GPU type and GPU memory, by slot.
+    facts: Vec<(GpuTypeId, u32)>,
+    types: usize,
+}
+
+impl Frame {
+    fn slot(&self, node: NodeId) -> Option<usize> {
+        node.index().checked_sub(self.first.index()).filter(|&slot| slot < self.facts.len())
+    }
+
+    fn quota_slot(&self, tenant: TenantId, gpu_type: GpuTypeId) -> usize {
+        tenant.index() * self.types + gpu_type.index()
+    }
+}
+
+/// A pool at some instant, in a form that can be searched as the books are.
 #[derive(Clone, Debug)]
 pub struct Forecast {
-    first: NodeId,
-    /// By node id from `first` on; nodes of other pools in between have no open device.
-    nodes: Vec<NodeForecast>,
-    facts: Vec<(GpuTypeId, u32)>,
+    frame: Frame,
+    contents: Contents,
     indexes: Vec<FreeIndex>,
 }
 
+/// The forecast's nodes of one GPU type.
 struct OfType<'a> {
     forecast: &'a Forecast,
     index: &'a FreeIndex,
+}
+
+impl OfType<'_> {
+    fn slot(&self, node: NodeId) -> usize {
+        self.forecast.frame.slot(node).expect("the index holds nodes of the pool")
+    }
 }
 
 impl Ground for OfType<'_> {
@@ -37,15 +98,15 @@ impl Ground for OfType<'_> {
     }
 
     fn open(&self, node: NodeId) -> Devices {
-        self.forecast.nodes[self.forecast.slot(node)].open
+        self.forecast.contents.nodes[self.slot(node)].open
     }
 
     fn host_room_for(&self, node: NodeId, per_gpu: Resources) -> u32 {
-        shares(self.forecast.nodes[self.forecast.slot(node)].room, per_gpu)
+        shares(self.forecast.contents.nodes[self.slot(node)].room, per_gpu)
     }
 
     fn gpu_memory_mib(&self, node: NodeId) -> u32 {
-        self.forecast.facts[self.forecast.slot(node)].1
+        self.forecast.frame.facts[self.slot(node)].1
     }
 }
 
@@ -55,88 +116,130 @@ impl Forecast {
         let books = state.pool(pool);
         let first = books.nodes.first().copied().unwrap_or_default();
         let span = books.nodes.last().map_or(0, |last| last.index() - first.index() + 1);
-        let closed = NodeForecast { open: Devices::NONE, room: Resources::default() };
-        let mut nodes = vec![closed; span];
-        let mut facts = vec![(GpuTypeId(0), 0); span];
+        let nothing = NodeContents { open: Devices::NONE, room: Resources::default() };
+        let types = books.free.len();
+        let mut forecast = Forecast {
+            frame: Frame { first, facts: vec![(GpuTypeId(0), 0); span], types },
+            contents: Contents { nodes: vec![nothing; span], quota: Vec::new(), gpus: 0 },
+            indexes: books.free.clone(),
+        };
         for &id in &books.nodes {
             let node = &state.nodes[id.index()];
             let slot = id.index() - first.index();
-            nodes[slot] = NodeForecast { open: node.open(), room: node.host_room() };
-            facts[slot] = (node.spec.gpu_type, node.spec.gpu_memory_mib);
+            let contents = NodeContents { open: node.open(), room: node.host_room() };
+            forecast.frame.facts[slot] = (node.spec.gpu_type, node.spec.gpu_memory_mib);
+            forecast.contents.put(slot, contents);
         }
-        Forecast { first, nodes, facts, indexes: books.free.clone() }
-    }
-
-    /// A forecast of the same pool with other contents, for searching a window of time.
-    pub fn with_nodes(&self, nodes: &[NodeForecast]) -> Forecast {
-        let mut forecast = self.clone();
-        for (slot, &node) in nodes.iter().enumerate() {
-            forecast.put(slot, node);
+        if state.settings.capacity == CapacityMode::Hard {
+            let tenants = (0..state.tenant_count()).map(TenantId::from_index);
+            let by_type = |tenant| {
+                (0..types).map(GpuTypeId::from_index).map(move |gpu_type| {
+                    let quota = state.tenant(tenant).quota.of(gpu_type);
+                    quota.saturating_sub(state.used(tenant, gpu_type))
+                })
+            };
+            forecast.contents.quota = tenants.flat_map(by_type).collect();
         }
         forecast
     }
 
-    /// Every node's contents, in node order.
-    pub fn nodes(&self) -> &[NodeForecast] {
-        &self.nodes
+    /// What is free.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
     }
 
-    /// Free devices in all.
-    pub fn free_gpus(&self) -> u32 {
-        self.indexes.iter().map(FreeIndex::total).sum()
+    /// Shows other contents of the same pool.
+    pub fn load(&mut self, contents: &Contents) {
+        for slot in 0..contents.nodes.len() {
+            let (before, after) = (self.contents.nodes[slot], contents.nodes[slot]);
+            if before != after {
+                self.put(slot, after);
+            }
+        }
+        self.contents.quota.clone_from(&contents.quota);
     }
 
-    fn slot(&self, node: NodeId) -> usize {
-        node.index() - self.first.index()
-    }
-
-    fn put(&mut self, slot: usize, node: NodeForecast) {
-        let before = self.nodes[slot].open.count();
-        self.nodes[slot] = node;
-        let id = NodeId::from_index(self.first.index() + slot);
-        let gpu_type = self.facts[slot].0;
+    fn put(&mut self, slot: usize, node: NodeContents) {
+        let before = self.contents.nodes[slot].open.count();
+        self.contents.put(slot, node);
+        let id = NodeId::from_index(self.frame.first.index() + slot);
+        let gpu_type = self.frame.facts[slot].0;
         self.indexes[gpu_type.index()].change(id, before, node.open.count());
     }
 
-    /// Adds what an attempt holds, as when it ends. Devices that no longer take work stay closed.
+    /// Adds what an attempt holds, as when it ends. Devices that take no new work stay closed.
     pub fn release(&mut self, state: &State, attempt: &Attempt) {
-        let per_gpu = state.job(attempt.job).spec.demand.per_gpu;
+        let spec = &state.job(attempt.job).spec;
         for slice in &attempt.placement {
+            let Some(slot) = self.frame.slot(slice.node) else { continue };
+            let mut node = self.contents.nodes[slot];
             let usable = state.nodes[slice.node.index()].usable();
-            let within = slice.node >= self.first && self.slot(slice.node) < self.nodes.len();
-            if within {
-                self.give(slice.node, slice.devices.intersect(usable), per_gpu);
+            node.open = node.open.union(slice.devices.intersect(usable));
+            node.room.add(spec.demand.per_gpu.times(slice.devices.count()));
+            self.put(slot, node);
+        }
+        if self.contents.quota.is_empty() {
+            return;
+        }
+        if let Some(slice) = attempt.placement.first() {
+            let gpu_type = state.nodes[slice.node.index()].spec.gpu_type;
+            for tenant in state.lineage(spec.tenant) {
+                let slot = self.frame.quota_slot(tenant, gpu_type);
+                let quota = state.tenant(tenant).quota.of(gpu_type);
+                let left = self.contents.quota[slot] + spec.demand.gpus;
+                self.contents.quota[slot] = left.min(quota);
             }
         }
     }
 
-    fn give(&mut self, node: NodeId, devices: Devices, per_gpu: Resources) {
-        let slot = self.slot(node);
-        let mut contents = self.nodes[slot];
-        contents.open = contents.open.union(devices);
-        contents.room.add(per_gpu.times(devices.count()));
-        self.put(slot, contents);
-    }
-
-    /// Takes devices for a demand, as when it starts there.
-    pub fn take(&mut self, demand: &Demand, placement: &Placement) {
+    /// Takes what a job uses on a placement out of contents of this pool.
+    pub fn occupy(&self, state: &State, job: JobId, placement: &Placement, of: &mut Contents) {
+        let spec = &state.job(job).spec;
         for slice in placement {
-            let slot = self.slot(slice.node);
-            let mut contents = self.nodes[slot];
-            contents.open = contents.open.minus(slice.devices);
-            let used = demand.per_gpu.times(slice.devices.count());
-            contents.room.cpu_milli = contents.room.cpu_milli.saturating_sub(used.cpu_milli);
-            contents.room.memory_mib = contents.room.memory_mib.saturating_sub(used.memory_mib);
-            self.put(slot, contents);
+            let slot = self.frame.slot(slice.node).expect("a plan is for nodes of its pool");
+            let mut node = of.nodes[slot];
+            let used = spec.demand.per_gpu.times(slice.devices.count());
+            node.open = node.open.minus(slice.devices);
+            node.room.cpu_milli = node.room.cpu_milli.saturating_sub(used.cpu_milli);
+            node.room.memory_mib = node.room.memory_mib.saturating_sub(used.memory_mib);
+            of.put(slot, node);
+        }
+        if of.quota.is_empty() {
+            return;
+        }
+        if let Some(slice) = placement.first() {
+            let gpu_type = state.nodes[slice.node.index()].spec.gpu_type;
+            for tenant in state.lineage(spec.tenant) {
+                let left = &mut of.quota[self.frame.quota_slot(tenant, gpu_type)];
+                *left = left.saturating_sub(spec.demand.gpus);
+            }
         }
     }
 
-    /// Where the placer would put the demand.
-    pub fn find(&self, settings: &EngineSettings, demand: &Demand) -> Option<Placement> {
-        self.indexes.iter().enumerate().find_map(|(gpu_type, index)| {
-            let wanted = demand.gpu_type.is_none_or(|wanted| wanted.index() == gpu_type);
-            let ground = OfType { forecast: self, index };
-            wanted.then(|| settings.placer.find(&ground, demand).ok()).flatten()
+    /// Takes what a job uses on a placement, as when it starts there.
+    pub fn take(&mut self, state: &State, job: JobId, placement: &Placement) {
+        let mut contents = self.contents.clone();
+        self.occupy(state, job, placement, &mut contents);
+        self.load(&contents);
+    }
+
+    /// Where the placer would put a job, its quota allowing.
+    pub fn find(&self, state: &State, job: JobId) -> Option<Placement> {
+        let spec = &state.job(job).spec;
+        let demand: &Demand = &spec.demand;
+        let types = self.indexes.iter().enumerate();
+        types.into_iter().find_map(|(gpu_type, index)| {
+            let gpu_type = GpuTypeId::from_index(gpu_type);
+            let wanted = demand.gpu_type.is_none_or(|wanted| wanted == gpu_type);
+            if !wanted || index.total() < demand.gpus {
+                return None;
+            }
+            let quota_left = |tenant| self.contents.quota[self.frame.quota_slot(tenant, gpu_type)];
+            let binds = !self.contents.quota.is_empty();
+            if binds && state.lineage(spec.tenant).any(|t| quota_left(t) < demand.gpus) {
+                return None;
+            }
+            state.settings.placer.find(&OfType { forecast: self, index }, demand).ok()
         })
     }
 }

@@ -54,7 +54,7 @@ pub use command::{Command, EvictReason};
 pub use draft::{Draft, Mark};
 pub use engine::Engine;
 pub use event::{BindFailure, Event};
-pub use forecast::{Forecast, NodeForecast};
+pub use forecast::{Contents, Forecast};
 pub use job::{Job, JobState};
 pub use placement::Placer;
 pub use policy::{Policy, Rank};

@@ -132,7 +132,7 @@ fn consolidate<G: Ground>(
     if let Some(node) = offer.snuggest(demand.gpus, demand, &[]) {
         return Some(vec![offer.slice(node, demand.gpus)]);
     }
-    // The most that one node of this pool and type ever offered is what "a node" means here.
+    // The largest node of this pool and type is what "a node" means to a wide job.
     let size = offer.index().levels();
     if demand.gpus <= size {
         return None;

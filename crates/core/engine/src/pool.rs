@@ -3,7 +3,7 @@
 use crate::books::FreeIndex;
 use crate::queue::KeyId;
 use crate::reason::Reason;
-use deepshare_model::{AttemptId, GpuTypeId, JobId, NodeId, TenantId, Time};
+use deepshare_model::{AttemptId, GpuTypeId, JobId, NodeId, NodeSpec, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,6 +100,16 @@ mod as_pairs {
 }
 
 impl Pool {
+    /// Counts a node among the pool's; what it offers is for the books to say.
+    pub(crate) fn admit(&mut self, node: NodeId, spec: &NodeSpec) {
+        self.nodes.insert(node);
+        let types = self.free.len().max(spec.gpu_type.index() + 1);
+        self.free.resize_with(types, FreeIndex::default);
+        self.usable.resize_with(types, FreeIndex::default);
+        self.free[spec.gpu_type.index()].make_room(spec.gpus);
+        self.usable[spec.gpu_type.index()].make_room(spec.gpus);
+    }
+
     /// Free devices of a GPU type.
     pub fn free(&self, gpu_type: GpuTypeId) -> Option<&FreeIndex> {
         self.free.get(gpu_type.index())

@@ -1,6 +1,6 @@
 //! Why a job waits: one closed list, with quantities, for every surface that says it.
 
-use deepshare_model::{JobId, TenantId, Time};
+use deepshare_model::{GpuTypeId, JobId, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -47,6 +47,8 @@ pub enum Reason {
     OverQuota {
         /// The tenant, or the ancestor whose quota binds.
         tenant: TenantId,
+        /// Of which GPU type.
+        gpu_type: GpuTypeId,
         /// GPUs it asks for.
         need: u32,
         /// GPUs the tenant uses.
@@ -83,6 +85,8 @@ pub enum Reason {
         /// The next one.
         next: Time,
     },
+    /// Asks for no GPU, or for members that do not add up to its GPUs.
+    BadDemand,
     /// Larger than its pool can ever hold.
     LargerThanPool {
         /// GPUs it asks for.
@@ -118,6 +122,7 @@ impl Reason {
             Reason::Planned { .. } => "planned",
             Reason::Outranked { .. } => "outranked",
             Reason::BetweenRounds { .. } => "between-rounds",
+            Reason::BadDemand => "bad-demand",
             Reason::LargerThanPool { .. } => "larger-than-pool",
             Reason::LargerThanQuota { .. } => "larger-than-quota",
         }
@@ -133,7 +138,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
-            Reason::NotConsidered | Reason::Held => Ok(()),
+            Reason::NotConsidered | Reason::Held | Reason::BadDemand => Ok(()),
             Reason::BackingOff { until } => write!(f, " (until {until})"),
             Reason::AwaitingRelease { holders } => write!(f, " (of {holders} jobs)"),
             Reason::NotEnoughFree { need, free } => write!(f, " (needs {need} GPUs, {free} free)"),
@@ -143,7 +148,7 @@ impl fmt::Display for Reason {
             Reason::NotEnoughHost { need } => {
                 write!(f, " (no CPU or memory beside {need} free GPUs)")
             }
-            Reason::OverQuota { tenant, need, used, quota } => {
+            Reason::OverQuota { tenant, need, used, quota, .. } => {
                 write!(f, " (needs {need} GPUs, {tenant} uses {used} of {quota})")
             }
             Reason::BehindHead { head } => write!(f, " (of {head})"),

@@ -11,7 +11,7 @@ use crate::queue::{KeyId, Queues, SchedulingKey, Walk};
 use crate::reason::Reason;
 use crate::settings::EngineSettings;
 use deepshare_model::{
-    AttemptId, Demand, Devices, GpuTime, GpuTypeId, JobId, NodeId, PoolId, Resources, Span,
+    AttemptId, Demand, Devices, GpuTime, GpuTypeId, JobId, Layout, NodeId, PoolId, Resources, Span,
     TenantId, TenantSpec, Time,
 };
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,11 @@ impl State {
     /// Number of tenants.
     pub fn tenant_count(&self) -> usize {
         self.tenants.all.len()
+    }
+
+    /// A tenant and its ancestors, nearest first.
+    pub fn lineage(&self, tenant: TenantId) -> impl Iterator<Item = TenantId> {
+        self.tenants.lineage(tenant)
     }
 
     /// GPUs of a type that a tenant (with its children) holds or is promised.
@@ -264,6 +269,13 @@ impl State {
 
     fn search_empty_pool(&self, key: KeyId) -> Option<Reason> {
         let SchedulingKey { pool, tenant, demand, .. } = *self.queues.key(key);
+        let adds_up = match demand.layout {
+            Layout::Consolidated => true,
+            Layout::Members(each) => each > 0 && demand.gpus % each == 0,
+        };
+        if demand.gpus == 0 || !adds_up {
+            return Some(Reason::BadDemand);
+        }
         match self.find(pool, tenant, &demand, true) {
             Ok(_) => None,
             Err(reason @ Reason::LargerThanQuota { .. }) => Some(reason),

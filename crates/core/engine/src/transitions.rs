@@ -3,6 +3,7 @@
 use crate::attempt::{Attempt, AttemptState};
 use crate::command::{Command, EvictReason};
 use crate::job::JobState;
+use crate::settings::CapacityMode;
 use crate::state::State;
 use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, Span, TenantId};
 
@@ -45,6 +46,16 @@ impl State {
         }
     }
 
+    /// Charges every live attempt anew, after tenants changed parents.
+    pub(crate) fn bill_anew(&mut self) {
+        self.tenants.clear_use();
+        let live: Vec<AttemptId> =
+            self.pools.iter().flat_map(|pool| pool.live.iter().copied()).collect();
+        for attempt in live {
+            self.charge_attempt(attempt, true);
+        }
+    }
+
     /// Returns what a reserved attempt was promised. The attempt may be out of its table already.
     pub(crate) fn forget_claim(&mut self, attempt: &Attempt) {
         for slice in &attempt.placement {
@@ -70,14 +81,13 @@ impl State {
             // node whose CPU or memory was promised on the strength of their leaving.
             let devices = if node.host_overdrawn() { node.held() } else { slice.devices };
             for device in devices.iter() {
-                for &holder in node.residents(device) {
-                    let ending = self.attempt(holder).state == AttemptState::Terminating;
-                    if ending && !awaits.contains(&holder) {
-                        awaits.push(holder);
-                    }
-                }
+                awaits.extend(node.residents(device));
             }
         }
+        awaits.extend(self.holders_of_its_quota(attempt));
+        awaits.retain(|&holder| self.attempt(holder).state == AttemptState::Terminating);
+        awaits.sort_unstable();
+        awaits.dedup();
         let job = attempt.job;
         if awaits.is_empty() {
             self.start(id, out);
@@ -93,8 +103,24 @@ impl State {
         out.push(Command::Reserve { attempt: id, job, placement });
     }
 
+    /// Attempts that use the quota an attempt was promised, where more was promised than there is.
+    fn holders_of_its_quota(&self, attempt: &Attempt) -> Vec<AttemptId> {
+        if self.settings.capacity != CapacityMode::Hard {
+            return Vec::new();
+        }
+        let (tenant, _, gpu_type, _) = self.billing(attempt);
+        let Some(over) = self.tenants.overdrawn(tenant, gpu_type) else { return Vec::new() };
+        let pool = self.pool_of(attempt.job);
+        let uses = |other: &&Attempt| {
+            let theirs = self.job(other.job).spec.tenant;
+            self.tenants.lineage(theirs).any(|above| above == over)
+        };
+        self.live(pool).filter(uses).map(|other| other.id).collect()
+    }
+
     fn start(&mut self, id: AttemptId, out: &mut Vec<Command>) {
         let (job, placement) = (self.attempt(id).job, self.attempt(id).placement.clone());
+        let epoch = self.epoch;
         for slice in &placement {
             self.with_node(slice.node, |node| {
                 node.claimed = node.claimed.minus(slice.devices);
@@ -103,7 +129,7 @@ impl State {
         }
         let attempt = &mut self.attempts[id.index()];
         attempt.state = AttemptState::Binding;
-        let epoch = attempt.epoch;
+        attempt.epoch = epoch;
         self.jobs[job.index()].last_attempt = Some(id);
         out.push(Command::Start { attempt: id, epoch, job, placement });
     }

@@ -5,18 +5,19 @@
 //! Objective: use what idles without delaying any job that came earlier. On arrival each job gets
 //! the earliest start that delays no reservation made before; when something ends early, late or
 //! unplanned, all reservations are made anew in order of submission.
-//! Deviations: reservations are of devices on nodes, found by the same placer, not of a number of
-//! GPUs. The plan knows machines, not quotas: a job whose quota is used up when its turn comes is
-//! planned again. Jobs without an estimate are planned to run for ever.
-//! Cost: O(running) a round that follows the plan; planning a job is O(steps × nodes) and more
-//! when windows are long.
+//! Deviations: reservations are of devices on nodes, found by the same placer, and of quota where
+//! that binds, not of a number of GPUs. Jobs without an estimate are planned to run for ever.
+//! Cost: O(running) a round that follows the plan; planning a job is O(steps × nodes), and more
+//! when windows are long. With estimates that miss, every early end plans all waiting jobs anew.
 //!
 //! The plan kept between rounds is a cache of what planning everything anew would give.
 
 use crate::backfill::expected_end;
-use deepshare_engine::{Draft, Forecast, NodeForecast, Placement, Policy, Rank, Reason, State};
-use deepshare_model::{AttemptId, Demand, JobId, PoolId, Span, Time};
-use std::collections::BTreeMap;
+use deepshare_engine::{
+    Contents, Draft, Forecast, JobState, Placement, Policy, Rank, Reason, State,
+};
+use deepshare_model::{AttemptId, JobId, PoolId, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// FIFO with a reservation for every waiting job.
 #[derive(Debug, Default)]
@@ -31,17 +32,19 @@ struct Reservation {
     placement: Placement,
 }
 
-/// The pool's future: free devices as a step function of time, and who starts when.
+/// The pool's future: what is free as a step function of time, and who starts when.
 #[derive(Debug)]
 struct Plan {
     generation: u64,
-    template: Forecast,
-    /// Contents from each instant on, until the next.
-    steps: Vec<(Time, Vec<NodeForecast>)>,
+    /// What is free from each instant on, until the next.
+    steps: Vec<(Time, Contents)>,
     running: BTreeMap<AttemptId, Time>,
     reserved: BTreeMap<JobId, Reservation>,
     /// Start of every reservation, in order.
-    starts: std::collections::BTreeSet<(Time, JobId)>,
+    starts: BTreeSet<(Time, JobId)>,
+    /// The pool in searchable form, with whatever contents were looked at last.
+    scratch: Forecast,
+    window: Contents,
 }
 
 impl Policy for ConservativeBackfill {
@@ -74,21 +77,26 @@ impl Policy for ConservativeBackfill {
 impl Plan {
     fn new(state: &State, pool: PoolId) -> Plan {
         let now = state.now();
-        let template = Forecast::now(state, pool);
+        let mut then = Forecast::now(state, pool);
         let mut ends: Vec<_> = state.live(pool).map(|a| (expected_end(state, a), a.id)).collect();
         ends.sort_unstable();
-        let mut then = template.clone();
-        let mut steps = vec![(now, then.nodes().to_vec())];
+        let mut steps = vec![(now, then.contents().clone())];
         for &(end, attempt) in &ends {
             then.release(state, state.attempt(attempt));
             match steps.last_mut() {
-                Some((at, nodes)) if *at == end => *nodes = then.nodes().to_vec(),
-                _ => steps.push((end, then.nodes().to_vec())),
+                Some((at, contents)) if *at == end => contents.clone_from(then.contents()),
+                _ => steps.push((end, then.contents().clone())),
             }
         }
-        let running = ends.into_iter().map(|(end, attempt)| (attempt, end)).collect();
-        let (reserved, starts) = Default::default();
-        Plan { generation: state.generation(), template, steps, running, reserved, starts }
+        Plan {
+            generation: state.generation(),
+            steps,
+            running: ends.into_iter().map(|(end, attempt)| (attempt, end)).collect(),
+            reserved: BTreeMap::new(),
+            starts: BTreeSet::new(),
+            scratch: then,
+            window: Contents::default(),
+        }
     }
 
     /// Whether everything went as planned so far.
@@ -105,11 +113,8 @@ impl Plan {
             let mut over = over.peekable();
             over.peek().is_none() || over.all(|(_, &end)| end == now)
         };
-        let all_wait = || {
-            self.reserved
-                .keys()
-                .all(|&job| state.job(job).state == deepshare_engine::JobState::Waiting)
-        };
+        let all_wait =
+            || self.reserved.keys().all(|&job| state.job(job).state == JobState::Waiting);
         self.generation == state.generation()
             && all_run
             && (live == self.running.len() || ended_on_time())
@@ -137,55 +142,47 @@ impl Plan {
     /// Gives a job the earliest start at which it fits for all of its run time.
     fn reserve(&mut self, state: &State, job: JobId) {
         let entry = state.job(job);
-        let demand = entry.spec.demand;
+        let need = entry.gpus();
         let run_time = entry.left_at_start().unwrap_or(Span::MAX);
-        for first in 0..self.steps.len() {
+        let mut first = 0;
+        while first < self.steps.len() {
             let start = self.steps[first].0;
             let end = start + run_time;
-            let Some(placement) = self.fits_from(state, first, end, &demand) else { continue };
-            self.occupy(start, end, &demand, &placement);
-            self.starts.insert((start, job));
-            self.reserved.insert(job, Reservation { start, end, placement });
-            return;
+            // A step with too few free devices rules out every start whose window holds it.
+            let last = self.steps.partition_point(|&(at, _)| at < end).max(first + 1);
+            let short = (first..last).rev().find(|&step| self.steps[step].1.free_gpus() < need);
+            if let Some(short) = short {
+                first = short + 1;
+                continue;
+            }
+            if let Some(placement) = self.fits(state, job, first, last) {
+                self.occupy(state, job, start, end, &placement);
+                self.starts.insert((start, job));
+                self.reserved.insert(job, Reservation { start, end, placement });
+                return;
+            }
+            first += 1;
         }
     }
 
-    /// Devices free from a step's instant until `end`, if the demand fits on them.
-    fn fits_from(
-        &self,
-        state: &State,
-        first: usize,
-        end: Time,
-        demand: &Demand,
-    ) -> Option<Placement> {
-        let gpus = |nodes: &[NodeForecast]| nodes.iter().map(|n| n.open.count()).sum::<u32>();
-        let mut window = self.steps[first].1.clone();
-        if gpus(&window) < demand.gpus {
-            return None;
-        }
-        for (at, nodes) in &self.steps[first + 1..] {
-            if *at >= end {
-                break;
-            }
-            for (all, node) in window.iter_mut().zip(nodes) {
-                all.open = all.open.intersect(node.open);
-                all.room.cpu_milli = all.room.cpu_milli.min(node.room.cpu_milli);
-                all.room.memory_mib = all.room.memory_mib.min(node.room.memory_mib);
-            }
-            if gpus(&window) < demand.gpus {
+    /// Where the job fits throughout the given steps.
+    fn fits(&mut self, state: &State, job: JobId, first: usize, last: usize) -> Option<Placement> {
+        let need = state.job(job).gpus();
+        self.window.clone_from(&self.steps[first].1);
+        for (_, contents) in &self.steps[first + 1..last] {
+            self.window.intersect(contents);
+            if self.window.free_gpus() < need {
                 return None;
             }
         }
-        self.template.with_nodes(&window).find(state.settings(), demand)
+        self.scratch.load(&self.window);
+        self.scratch.find(state, job)
     }
 
-    fn occupy(&mut self, start: Time, end: Time, demand: &Demand, placement: &Placement) {
-        let from = self.split(start);
-        let to = self.split(end);
-        for (_, nodes) in &mut self.steps[from..to] {
-            let mut then = self.template.with_nodes(nodes);
-            then.take(demand, placement);
-            nodes.copy_from_slice(then.nodes());
+    fn occupy(&mut self, state: &State, job: JobId, from: Time, to: Time, placement: &Placement) {
+        let (from, to) = (self.split(from), self.split(to));
+        for (_, contents) in &mut self.steps[from..to] {
+            self.scratch.occupy(state, job, placement, contents);
         }
     }
 
@@ -195,8 +192,8 @@ impl Plan {
             Ok(index) => index,
             Err(index) => {
                 if at < Time::MAX {
-                    let nodes = self.steps[index - 1].1.clone();
-                    self.steps.insert(index, (at, nodes));
+                    let contents = self.steps[index - 1].1.clone();
+                    self.steps.insert(index, (at, contents));
                 }
                 index
             }

@@ -2,7 +2,8 @@
 
 use crate::books::Books;
 use crate::violation::Violation;
-use deepshare_engine::AttemptState;
+use deepshare_engine::{AttemptState, CapacityMode};
+use deepshare_model::JobId;
 
 impl Books {
     pub fn check_step_end(&self) -> Result<(), Violation> {
@@ -22,17 +23,31 @@ impl Books {
         Ok(())
     }
 
-    /// No reservation waits while nobody on its nodes is leaving.
+    /// No reservation waits while nobody is leaving who could be in its way: on its nodes, or in
+    /// its tenant's family where quotas bind.
     pub fn check_reservations(&self) -> Result<(), Violation> {
         for (id, attempt) in self.live_attempts().filter(|(_, attempt)| attempt.is_reserved()) {
-            let awaited = attempt.placement.iter().any(|slice| {
+            let on_nodes = attempt.placement.iter().any(|slice| {
                 let holders = self.nodes[slice.node.index()].holder.iter().flatten();
                 holders.into_iter().any(|holder| self.attempts[holder.index()].is_leaving())
             });
+            let awaited = on_nodes || self.quota_is_leaving(attempt.job);
             if !awaited {
                 return Err(Violation::ReservationStuck { attempt: id, job: attempt.job });
             }
         }
         Ok(())
+    }
+
+    /// True if an attempt that shares a quota with the job is leaving.
+    fn quota_is_leaving(&self, job: JobId) -> bool {
+        if self.settings.capacity != CapacityMode::Hard {
+            return false;
+        }
+        let line = |job: JobId| self.tenants.lineage(self.jobs[job.index()].spec.tenant);
+        let family = line(job);
+        self.live_attempts().any(|(_, other)| {
+            other.is_leaving() && line(other.job).iter().any(|tenant| family.contains(tenant))
+        })
     }
 }

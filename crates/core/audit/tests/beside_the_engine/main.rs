@@ -2,7 +2,7 @@
 //! told different stories.
 
 mod comparison;
-mod known_defects;
 mod pair;
 mod random_world;
 mod restless;
+mod short_stories;

@@ -3,8 +3,7 @@
 use crate::restless::Restless;
 use deepshare_audit::{AuditReport, Auditor, Violation};
 use deepshare_engine::{
-    AttemptState, BindFailure, CapacityMode, Engine, EngineSettings, Event, JobState,
-    NodeCondition, Placer,
+    AttemptState, BindFailure, CapacityMode, Engine, EngineSettings, Event, Placer,
 };
 use deepshare_model::{
     AttemptId, Class, Demand, Epoch, GpuTypeId, JobId, JobSpec, Layout, NodeId, NodeSpec, Outcome,
@@ -77,31 +76,7 @@ impl World {
         }
     }
 
-    /// Events after which the engine is known to break a rule; see `known_defects.rs`. Whoever
-    /// mends one takes it out here.
-    fn meets_a_known_defect(&self, event: &Event) -> bool {
-        let state = self.engine.state();
-        match *event {
-            Event::Held { job } => match state.job(job).state {
-                JobState::Unrunnable(_) => true,
-                JobState::Active(attempt) => state.attempt(attempt).state == AttemptState::Reserved,
-                _ => false,
-            },
-            Event::NodeRecovered { node } => {
-                state.nodes()[node.index()].condition == NodeCondition::Cordoned
-            }
-            Event::NodeMoved { node, .. } => {
-                let node = &state.nodes()[node.index()];
-                node.open().count() < node.spec.gpus
-            }
-            _ => false,
-        }
-    }
-
     fn send(&mut self, event: Event) -> Result<(), Violation> {
-        if self.meets_a_known_defect(&event) {
-            return Ok(());
-        }
         let mut out = Vec::new();
         self.auditor.event(self.now, &event)?;
         self.engine.step(self.now, &event, &mut out).expect("the policy keeps the rules");

@@ -1,5 +1,4 @@
-//! Rules that the engine breaks, each in the shortest story that shows it. Whoever mends one takes
-//! off its `ignore`, and its event out of `World::meets_a_known_defect`.
+//! Rules that the engine once broke, each in the shortest story that shows it.
 
 use crate::pair::*;
 use deepshare_engine::{EngineSettings, Event};
@@ -15,7 +14,6 @@ fn pair() -> Pair {
 }
 
 #[test]
-#[ignore = "the engine starts a reservation whose job its owner holds"]
 fn a_job_held_while_it_is_reserved_does_not_start() {
     let mut pair = pair();
     pair.submit(J0, 8, 0).unwrap();
@@ -25,7 +23,6 @@ fn a_job_held_while_it_is_reserved_does_not_start() {
 }
 
 #[test]
-#[ignore = "the engine queues a held job once it fits"]
 fn a_refused_job_that_is_held_stays_out_of_its_queue() {
     let mut pair = pair();
     pair.submit(J0, 9, 0).unwrap();
@@ -34,7 +31,6 @@ fn a_refused_job_that_is_held_stays_out_of_its_queue() {
 }
 
 #[test]
-#[ignore = "the engine opens a cordoned node when its recovery is told again"]
 fn a_doubled_recovery_does_not_open_a_cordoned_node() {
     let mut pair = pair();
     pair.tell(Event::NodeLost { node: N0 }).unwrap();
@@ -44,7 +40,6 @@ fn a_doubled_recovery_does_not_open_a_cordoned_node() {
 }
 
 #[test]
-#[ignore = "the engine leaves what a tenant uses with its former parent"]
 fn a_tenant_that_changes_parents_takes_its_use_along() {
     let mut pair = pair();
     pair.submit(J0, 4, 0).unwrap();
@@ -54,7 +49,6 @@ fn a_tenant_that_changes_parents_takes_its_use_along() {
 }
 
 #[test]
-#[ignore = "the engine takes a node's free devices for its size when it changes pools"]
 fn a_job_that_fits_a_moved_node_is_not_spread() {
     let mut pair = pair();
     // Each node of pool 1 was moved there with 3 of its 4 GPUs in use.
