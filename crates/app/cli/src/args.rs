@@ -1,0 +1,219 @@
+//! The command line.
+
+use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Replay, compare and explain multi-tenant GPU scheduling.
+#[derive(Debug, Parser)]
+#[command(
+    name = "deepshare",
+    version,
+    about,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Start with `deepshare simulate`: it needs no files. \
+                  Every command has examples in its --help."
+)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Replay a job history under one or more policies and print a comparison
+    Simulate(SimulateArgs),
+    /// Compare two results of `simulate --out`, job by job
+    Compare(CompareArgs),
+    /// Write the built-in month as files to start from
+    Generate(GenerateArgs),
+    /// Check results that others have published
+    Reproduce(ReproduceArgs),
+    /// Print every setting with its values, unit, default and meaning
+    Settings,
+    /// Print a script that completes commands in your shell
+    #[command(after_help = "Examples:\n  \
+        deepshare completions bash > ~/.local/share/bash-completion/completions/deepshare\n  \
+        deepshare completions fish > ~/.config/fish/completions/deepshare.fish")]
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+}
+
+/// A shell that completes commands.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Shell {
+    /// GNU Bash.
+    Bash,
+    /// Z shell.
+    Zsh,
+    /// Fish.
+    Fish,
+}
+
+/// `deepshare simulate`.
+#[derive(Debug, Arguments)]
+#[command(
+    long_about = "Replay a job history under one or more policies and print a comparison.\n\n\
+        Without arguments: a built-in month with the statistics of a published one (23,859 jobs of \
+        15 teams on 1,080 GPUs) under every policy, on all cores.\n\n\
+        The comparison goes to standard output, everything else to standard error.",
+    after_long_help = "Examples:\n  \
+        deepshare simulate\n  \
+        deepshare simulate --trace jobs.csv --cluster cluster.toml\n  \
+        deepshare simulate --policy fifo --policy srtf --out results\n  \
+        deepshare simulate --policy qssf --estimates oracle --json | jq .runs[0].jct_mean_s\n  \
+        deepshare simulate --set capacity=pool --set restart.overhead_s=120\n  \
+        deepshare simulate --settings results/settings.toml\n\n\
+        Exit status: 0 done, 1 a run failed, 2 wrong usage, settings or input, 130 interrupted.\n\
+        Formats: docs/formats/. Settings: `deepshare settings`."
+)]
+pub struct SimulateArgs {
+    /// The job history: a CSV file of ours or of Helios, plain, .gz or .zst
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// A CSV file with a column `job_id` that orders jobs submitted at the same instant
+    #[arg(long, value_name = "FILE")]
+    pub trace_order: Option<PathBuf>,
+    /// The cluster: a TOML file of ours or a vc_config.csv; needed with --trace
+    #[arg(long, value_name = "FILE")]
+    pub cluster: Option<PathBuf>,
+    /// A policy to run, or `all`; may be given again [default: all]
+    #[arg(
+        long,
+        value_name = "NAME",
+        long_help = "A policy to run, or `all`; may be given again [default: all]. One of fifo, \
+                     sjf, srtf, qssf, tiresias, easy-backfill, conservative-backfill"
+    )]
+    pub policy: Vec<String>,
+    /// Where run-time estimates come from: `oracle`, `running-mean` or a file
+    #[arg(
+        long,
+        value_name = "SOURCE",
+        long_help = "Where run-time estimates come from, for every policy that uses any: `oracle` \
+                     (the true duration), `running-mean` (of the user's ended jobs) or a CSV file \
+                     `job_id,priority` in seconds. If not given: oracle for sjf, srtf and the \
+                     backfills, running-mean for qssf"
+    )]
+    pub estimates: Option<String>,
+    /// Seed of the built-in month and of all chance [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// A setting; may be given again. `deepshare settings` lists them
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// A TOML file of settings
+    #[arg(long, value_name = "FILE")]
+    pub settings: Option<PathBuf>,
+    /// Check every step with an independent auditor; slower
+    #[arg(long)]
+    pub audit: bool,
+    /// Write results to this folder: one with jobs.csv and summary.json a policy, and settings.toml
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace results that are already in the folder, once the new ones are complete
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Runs at the same time [default: one a core]; results do not depend on it
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Say nothing on standard error but errors
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `deepshare compare`.
+#[derive(Debug, Arguments)]
+#[command(after_long_help = "Examples:\n  \
+        deepshare compare results/fifo results/srtf\n  \
+        deepshare compare before after\n  \
+        deepshare compare before/fifo/jobs.csv after/fifo/jobs.csv --json\n\n\
+        Two folders of `simulate --out` are compared policy by policy.\n\
+        Jobs are matched by id; figures and intervals are defined in docs/formats/results.md.")]
+pub struct CompareArgs {
+    /// A jobs.csv, the folder of one, or a folder of `simulate --out`
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// What to compare it with
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Show every figure, not only the usual ones
+    #[arg(long)]
+    pub all: bool,
+    /// Seed of the resampling behind the intervals
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `deepshare generate`.
+#[derive(Debug, Arguments)]
+#[command(after_long_help = "Examples:\n  \
+        deepshare generate --out trace.csv --cluster-out cluster.toml\n  \
+        deepshare generate --days 7 --seed 2 --out week.csv --cluster-out cluster.toml\n  \
+        deepshare simulate --trace trace.csv --cluster cluster.toml")]
+pub struct GenerateArgs {
+    /// Where to write the jobs, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Where to write the cluster they run on, as TOML
+    #[arg(long, value_name = "FILE")]
+    pub cluster_out: Option<PathBuf>,
+    /// Seed; the same one gives the same month everywhere
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Number of jobs [default: 917.65 a day, the load of the published month]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<u64>,
+    /// Days over which they are submitted
+    #[arg(long, value_name = "N", default_value_t = 26)]
+    pub days: u64,
+    /// Replace files that are there
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `deepshare reproduce`.
+#[derive(Debug, Arguments)]
+pub struct ReproduceArgs {
+    /// What to reproduce.
+    #[command(subcommand)]
+    pub what: Reproduction,
+}
+
+/// Published results.
+#[derive(Debug, Subcommand)]
+pub enum Reproduction {
+    /// The per-job logs of the Lucid artifact on Helios Venus, September 2020
+    #[command(
+        long_about = "Replay Helios Venus, September 2020, with `compat=lucid` under FIFO, SJF, \
+            SRTF, Tiresias and QSSF, and show how many jobs have the start, end, queueing time and \
+            preemptions of the Lucid artifact's published logs, with our means beside the artifact's \
+            and those of DeepShare's Table VI.\n\n\
+            The data are not part of this program. The folder has helios_venus/ \
+            (vc_config.csv, venus_sept2020_jobs.csv.zst, venus_sept2020_trace_order.csv.zst), \
+            lucid_venus/ (estimates) and lucid_sim_results/ (logs).",
+        after_long_help = "Examples:\n  \
+            deepshare reproduce venus --data data\n  \
+            DEEPSHARE_DATA=data deepshare reproduce venus --json\n\n\
+            Exit status 1 if any job differs."
+    )]
+    Venus {
+        /// The data folder [default: the environment's DEEPSHARE_DATA]
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print one JSON object instead of the table
+        #[arg(long)]
+        json: bool,
+    },
+}

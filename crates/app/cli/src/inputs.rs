@@ -1,0 +1,117 @@
+//! From settings to what a simulation takes: the jobs, the cluster, and settings for each policy.
+
+use crate::failure::Failure;
+use crate::settings::{Capacity, EstimatesFrom, Settings};
+use deepshare_engine::CapacityMode;
+use deepshare_sim::{Estimator, OutageModel, Outages, SimSettings, read_outages};
+use deepshare_trace::generate::{GeneratorOptions, venus_like};
+use deepshare_trace::{
+    Cluster, ClusterOptions, ReadOptions, Trace, read_cluster, read_estimates, read_trace,
+};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a simulation takes beside settings.
+pub struct Inputs {
+    /// The jobs.
+    pub trace: Trace,
+    /// The machines.
+    pub cluster: Cluster,
+}
+
+/// Reads, or generates, what the settings name.
+///
+/// # Errors
+/// If a file cannot be used.
+pub fn load(settings: &Settings) -> Result<Inputs, Failure> {
+    let (Some(trace), Some(cluster)) = (&settings.trace.file, &settings.cluster.file) else {
+        let (trace, cluster) = venus_like(settings.seed(), &generator(settings));
+        return Ok(Inputs { trace, cluster });
+    };
+    let per_node = u32::try_from(settings.cluster.gpus_per_node);
+    let options = ClusterOptions { gpus_per_node: per_node.expect("settings allow at most 64") };
+    let cluster = read_cluster(cluster, options)?;
+    let named = !cluster.tenants.is_empty();
+    let options = ReadOptions {
+        format: settings.trace.format,
+        time_unit: settings.trace.time_unit,
+        times: settings.trace.times.clone(),
+        known_tenants: named.then(|| cluster.tenant_names()),
+        known_gpu_types: cluster.gpu_types.clone(),
+        order: settings.trace.order_file.clone(),
+        ..ReadOptions::default()
+    };
+    let trace = read_trace(trace, &options)?;
+    Ok(Inputs { trace, cluster })
+}
+
+fn generator(settings: &Settings) -> GeneratorOptions {
+    let small = |number: u64| u32::try_from(number).expect("settings keep it in range");
+    let days = small(settings.generate.days);
+    match settings.generate.jobs {
+        Some(jobs) => GeneratorOptions { jobs: small(jobs), days },
+        None => GeneratorOptions::days(days),
+    }
+}
+
+/// The capacity mode: as said, or as the cluster suggests.
+pub fn capacity(settings: &Settings, cluster: &Cluster) -> CapacityMode {
+    match settings.capacity {
+        Capacity::Mode(mode) => mode,
+        Capacity::Auto if cluster.nodes.iter().all(|node| node.tenant.is_some()) => {
+            CapacityMode::Partition
+        }
+        Capacity::Auto if !cluster.tenants.is_empty() => CapacityMode::Hard,
+        Capacity::Auto => CapacityMode::Pool,
+    }
+}
+
+/// The simulator's settings for every policy asked for.
+///
+/// # Errors
+/// If a file of estimates or outages cannot be used.
+pub fn runs(settings: &Settings, inputs: &Inputs) -> Result<Vec<SimSettings>, Failure> {
+    let outages = outages(settings, &inputs.cluster)?;
+    let capacity = capacity(settings, &inputs.cluster);
+    let mut runs: Vec<SimSettings> =
+        settings.policies.iter().map(|name| settings.run(name).clone()).collect();
+    let wanted = runs.iter().any(|run| run.policy.uses_estimates());
+    let given = match &settings.estimates {
+        EstimatesFrom::File(path) if wanted => Some(given(path, settings, &inputs.trace)?),
+        _ => None,
+    };
+    for run in &mut runs {
+        run.engine.capacity = capacity;
+        run.outages = outages.clone();
+        if run.policy.uses_estimates() {
+            run.estimates = estimator(&settings.estimates, run.policy.name(), given.as_ref());
+        }
+    }
+    Ok(runs)
+}
+
+fn estimator(from: &EstimatesFrom, policy: &str, given: Option<&Estimator>) -> Estimator {
+    match (from, given) {
+        (EstimatesFrom::Default, _) if policy == "qssf" => Estimator::RunningMean,
+        (EstimatesFrom::RunningMean, _) => Estimator::RunningMean,
+        (EstimatesFrom::File(_), Some(given)) => given.clone(),
+        _ => Estimator::Oracle,
+    }
+}
+
+fn given(path: &Path, settings: &Settings, trace: &Trace) -> Result<Estimator, Failure> {
+    let read = read_estimates(path, trace, settings.negative_estimate)?;
+    let name = path.file_name().unwrap_or(path.as_os_str()).display().to_string();
+    Ok(Estimator::Given { name, values: Arc::from(read.values) })
+}
+
+fn outages(settings: &Settings, cluster: &Cluster) -> Result<Outages, Failure> {
+    let outages = &settings.outages;
+    if let Some(path) = &outages.file {
+        return Ok(Outages::Listed(read_outages(path, cluster)?));
+    }
+    Ok(match (outages.mean_up, outages.mean_down) {
+        (Some(mean_up), Some(mean_down)) => Outages::Drawn(OutageModel { mean_up, mean_down }),
+        _ => Outages::None,
+    })
+}

@@ -1,0 +1,293 @@
+//! The Lucid artifact's month: Helios Venus, September 2020, job by job.
+
+use super::published::{self, Log, Outcome};
+use crate::failure::Failure;
+use crate::inputs::{self, Inputs};
+use crate::interrupt::Interrupt;
+use crate::output::{json_line, plain_table, with_decimals};
+use crate::progress::Progress;
+use crate::settings::{self, Assignment, EstimatesFrom, Raw, Settings};
+use crate::terminal;
+use deepshare_metrics::{JobRecord, RunRecord, Summary};
+use deepshare_model::{Span, Time};
+use deepshare_sim::{SimSettings, simulate_all};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// A line of the comparison.
+struct Case {
+    name: &'static str,
+    policy: &'static str,
+    /// A file of `lucid_venus/`, where the policy has estimates that are not the truth.
+    estimates: Option<&'static str>,
+    /// A file of `lucid_sim_results/`, where one was published.
+    log: Option<&'static str>,
+    /// Mean JCT and queueing delay in seconds of DeepShare's Table VI.
+    paper: Option<(u32, u32)>,
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        name: "FIFO",
+        policy: "fifo",
+        estimates: None,
+        log: Some("fifo_consolidate_all_log.csv.zst"),
+        paper: Some((64_314, 52_546)),
+    },
+    Case {
+        name: "SJF",
+        policy: "sjf",
+        estimates: None,
+        log: Some("sjf_consolidate_all_log.csv.zst"),
+        paper: Some((21_094, 9_325)),
+    },
+    Case {
+        name: "SRTF",
+        policy: "srtf",
+        estimates: None,
+        log: Some("srtf_consolidate_all_log.csv.zst"),
+        paper: None,
+    },
+    Case {
+        name: "Tiresias",
+        policy: "tiresias",
+        estimates: None,
+        log: Some("tiresias_consolidate_all_log.csv.zst"),
+        paper: Some((14_684, 2_900)),
+    },
+    Case {
+        name: "QSSF (EBM)",
+        policy: "qssf",
+        estimates: Some("Venus_Sept_ebm_weekly_updated.csv"),
+        log: Some("qssf_consolidate_all_log.csv.zst"),
+        paper: Some((15_550, 3_090)),
+    },
+    Case {
+        name: "QSSF (LightGBM)",
+        policy: "qssf",
+        estimates: Some("Venus_Sept_lgb.csv.zst"),
+        log: None,
+        paper: None,
+    },
+];
+
+#[derive(Serialize)]
+struct Document {
+    deepshare: &'static str,
+    reproduction: &'static str,
+    runs: Vec<Shown>,
+}
+
+/// Our run beside what was published. Means are in seconds.
+#[derive(Serialize)]
+struct Shown {
+    name: &'static str,
+    policy: &'static str,
+    estimates: String,
+    result_hash: String,
+    jct_mean_s: f64,
+    queueing_delay_mean_s: f64,
+    /// What follows is `null` where nothing was published.
+    agreement: Option<Agreement>,
+    artifact_jct_mean_s: Option<f64>,
+    artifact_queueing_delay_mean_s: Option<f64>,
+    paper_jct_mean_s: Option<u32>,
+    paper_queueing_delay_mean_s: Option<u32>,
+}
+
+/// How many jobs are as published.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Agreement {
+    jobs: usize,
+    start: usize,
+    end: usize,
+    queue: usize,
+    preemptions: usize,
+    /// All four.
+    every: usize,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the data are not there, or a job is not as published.
+pub fn run(data: Option<&Path>, json: bool) -> Result<(), Failure> {
+    let interrupt = Interrupt::listen();
+    let data = folder(data)?;
+    let settings = settings_of(&data, None);
+    let inputs = inputs::load(&settings)?;
+    let mut runs: Vec<SimSettings> = Vec::new();
+    for case in &CASES {
+        let mut settings = settings_of(&data, case.estimates);
+        settings.policies = vec![case.policy];
+        runs.extend(inputs::runs(&settings, &inputs)?);
+    }
+    let jobs = (inputs.trace.jobs.len() * runs.len()) as u64;
+    let progress = Progress::show(&interrupt.watch, jobs, true);
+    let records = simulate_all(&inputs.trace, &inputs.cluster, &runs, &interrupt.watch)?;
+    drop(progress);
+    let mut shown = Vec::new();
+    for (case, record) in CASES.iter().zip(&records) {
+        let path = case.log.map(|log| data.join("lucid_sim_results").join(log));
+        let log = path.as_deref().map(published::read).transpose()?;
+        shown.push(Shown::of(case, record, log.as_ref(), &inputs));
+    }
+    let text = if json { document(shown) } else { table(&shown) };
+    terminal::print(&text.0)?;
+    match text.1 {
+        0 => Ok(()),
+        differing => {
+            Err(Failure::Differs(format!("{differing} jobs are not as in the published logs")))
+        }
+    }
+}
+
+fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let folder = given.map(Path::to_owned);
+    let folder = folder.or_else(|| std::env::var_os("DEEPSHARE_DATA").map(PathBuf::from));
+    let Some(folder) = folder else {
+        let what = "the data are not part of this program; name their folder with `--data DIR` \
+                    (see `deepshare reproduce venus --help`)";
+        return Err(Failure::Usage(what.to_owned()));
+    };
+    if !folder.join("helios_venus").is_dir() {
+        let what = format!("{} has no folder helios_venus; give the data folder", folder.display());
+        return Err(Failure::Usage(what));
+    }
+    Ok(folder)
+}
+
+/// The artifact's settings, with estimates from a file of `lucid_venus/`.
+fn settings_of(data: &Path, estimates: Option<&str>) -> Settings {
+    let venus = data.join("helios_venus");
+    let file = |name: &str| venus.join(name).display().to_string();
+    let assign = |name: &str, value: String| Assignment {
+        key: settings::find_key(name).expect("it is in the table"),
+        value: Raw::text(&value),
+        place: name.to_owned(),
+    };
+    let mut settings = Settings::of(&[
+        assign("compat", "lucid".to_owned()),
+        assign("capacity", "partition".to_owned()),
+        assign("trace.file", file("venus_sept2020_jobs.csv.zst")),
+        assign("trace.order_file", file("venus_sept2020_trace_order.csv.zst")),
+        assign("cluster.file", file("vc_config.csv")),
+    ])
+    .expect("these settings are sound");
+    if let Some(name) = estimates {
+        settings.estimates = EstimatesFrom::File(data.join("lucid_venus").join(name));
+    }
+    settings
+}
+
+impl Shown {
+    fn of(case: &Case, record: &RunRecord, log: Option<&Log>, inputs: &Inputs) -> Shown {
+        let summary = Summary::of(record, &inputs.trace.tenants);
+        let mean = |figure: &str| summary.value(figure).as_f64().unwrap_or(f64::NAN);
+        Shown {
+            name: case.name,
+            policy: case.policy,
+            estimates: summary.estimates.clone(),
+            result_hash: summary.result_hash.clone(),
+            jct_mean_s: mean("jct_mean_s"),
+            queueing_delay_mean_s: mean("queueing_delay_mean_s"),
+            agreement: log.map(|log| Agreement::of(record, log, inputs)),
+            artifact_jct_mean_s: log.map(|log| log.jct_mean_s),
+            artifact_queueing_delay_mean_s: log.map(|log| log.delay_mean_s),
+            paper_jct_mean_s: case.paper.map(|paper| paper.0),
+            paper_queueing_delay_mean_s: case.paper.map(|paper| paper.1),
+        }
+    }
+}
+
+impl Agreement {
+    fn of(record: &RunRecord, log: &Log, inputs: &Inputs) -> Agreement {
+        let mut agreement = Agreement { jobs: log.outcomes.len(), ..Agreement::default() };
+        for (job, ours) in inputs.trace.jobs.iter().zip(&record.jobs) {
+            let Some(theirs) = log.outcomes.get(&job.id) else { continue };
+            let Some(ours) = outcome(ours) else { continue };
+            agreement.start += usize::from(ours.start_s == theirs.start_s);
+            agreement.end += usize::from(ours.end_s == theirs.end_s);
+            agreement.queue += usize::from(ours.queue_s == theirs.queue_s);
+            agreement.preemptions += usize::from(ours.preemptions == theirs.preemptions);
+            agreement.every += usize::from(ours == *theirs);
+        }
+        agreement
+    }
+}
+
+/// In whole seconds; `None` if it has not ended or something is not whole, as nothing published
+/// equals that.
+fn outcome(record: &JobRecord) -> Option<Outcome> {
+    let whole = |micros: u64| micros.is_multiple_of(1_000_000).then_some(micros / 1_000_000);
+    let instant = |time: Option<Time>| time.and_then(|time| whole(time.0));
+    let Span(waited) = record.waited;
+    Some(Outcome {
+        start_s: instant(record.first_start)?,
+        end_s: instant(record.end)?,
+        queue_s: whole(waited)?,
+        preemptions: u64::from(record.preemptions),
+    })
+}
+
+/// The text and how many jobs differ.
+fn document(runs: Vec<Shown>) -> (String, usize) {
+    let differing = differing(&runs);
+    let deepshare = env!("CARGO_PKG_VERSION");
+    (json_line(&Document { deepshare, reproduction: "venus", runs }), differing)
+}
+
+fn differing(runs: &[Shown]) -> usize {
+    runs.iter().filter_map(|run| run.agreement).map(|of| of.jobs - of.every).sum()
+}
+
+fn table(runs: &[Shown]) -> (String, usize) {
+    let row = |run: &Shown| {
+        let share = |count: fn(&Agreement) -> usize| {
+            run.agreement.map_or_else(
+                || "-".to_owned(),
+                |of| format!("{:.2}%", 100.0 * count(&of) as f64 / of.jobs.max(1) as f64),
+            )
+        };
+        let pair = |jct: Option<f64>, delay: Option<f64>, decimals: usize| {
+            jct.zip(delay).map_or_else(
+                || "-".to_owned(),
+                |(jct, delay)| {
+                    format!("{} / {}", with_decimals(jct, decimals), with_decimals(delay, decimals))
+                },
+            )
+        };
+        vec![
+            run.name.to_owned(),
+            share(|of| of.start),
+            share(|of| of.end),
+            share(|of| of.queue),
+            share(|of| of.preemptions),
+            pair(Some(run.jct_mean_s), Some(run.queueing_delay_mean_s), 1),
+            pair(run.artifact_jct_mean_s, run.artifact_queueing_delay_mean_s, 1),
+            pair(
+                run.paper_jct_mean_s.map(f64::from),
+                run.paper_queueing_delay_mean_s.map(f64::from),
+                0,
+            ),
+        ]
+    };
+    let header = [
+        "",
+        "start",
+        "end",
+        "queue",
+        "pre-\nemptions",
+        "ours\nJCT / delay, s",
+        "artifact's logs\nJCT / delay, s",
+        "paper\nJCT / delay, s",
+    ];
+    let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
+    let jobs = runs.iter().filter_map(|run| run.agreement).map(|of| of.jobs).max().unwrap_or(0);
+    let text = format!(
+        "Helios Venus, September 2020, compat lucid; share of {jobs} jobs equal to the second, and \
+         means\n\n{}",
+        plain_table(&header, &rows, 1, 2)
+    );
+    (text, differing(runs))
+}

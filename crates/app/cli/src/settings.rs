@@ -1,0 +1,206 @@
+//! Everything a run depends on beside files: one table of keys, from files, `--set` and flags.
+//!
+//! Precedence, weakest first: defaults, `compat`, the settings file, `--set`, flags. Every problem
+//! of every source is reported at once. [`KEYS`] is the only list of keys: reading, writing, the
+//! reference and suggestions all come from it.
+
+mod check;
+mod choices;
+mod keys;
+mod kind;
+mod reference;
+mod source;
+mod write;
+
+pub use choices::{Capacity, Compat, EstimatesFrom};
+pub use keys::{KEYS, Key};
+pub use reference::reference;
+pub use source::{Assignment, Raw, from_file, from_text};
+pub use write::{to_json, to_toml};
+
+use deepshare_model::Span;
+use deepshare_policies::PolicyConfig;
+use deepshare_sim::{SimSettings, compat};
+use deepshare_trace::{Format, TimeOptions, TimeUnit};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Seed of the built-in month and of every random stream, if none is given.
+const DEFAULT_SEED: u64 = 1;
+
+/// Everything a run depends on beside the contents of files.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose peculiarities to copy.
+    pub compat: Compat,
+    /// Which policies to run, in this order; names are those of [`PolicyConfig::NAMES`].
+    pub policies: Vec<&'static str>,
+    /// Where run-time estimates come from.
+    pub estimates: EstimatesFrom,
+    /// How quotas bind.
+    pub capacity: Capacity,
+    /// What a negative estimate of a file counts as; refused if `None`.
+    pub negative_estimate: Option<Span>,
+    /// The job history.
+    pub trace: TraceSettings,
+    /// The cluster.
+    pub cluster: ClusterSettings,
+    /// The built-in month.
+    pub generate: GenerateSettings,
+    /// Node failures.
+    pub outages: OutageSettings,
+    /// The simulator's settings for each policy, in the order of [`PolicyConfig::NAMES`]. What
+    /// other fields decide (capacity, estimates, outages) is not in here yet.
+    pub runs: Vec<SimSettings>,
+}
+
+/// The job history.
+#[derive(Clone, Debug, Default)]
+pub struct TraceSettings {
+    /// Its file; `None` for the built-in month.
+    pub file: Option<PathBuf>,
+    /// A file that orders simultaneous jobs.
+    pub order_file: Option<PathBuf>,
+    /// Its format; recognised if `None`.
+    pub format: Option<Format>,
+    /// The unit of its times; seconds, checked, if `None`.
+    pub time_unit: Option<TimeUnit>,
+    /// Where the clock starts and what is kept.
+    pub times: TimeOptions,
+}
+
+/// The cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterSettings {
+    /// Its file; `None` for that of the built-in month.
+    pub file: Option<PathBuf>,
+    /// GPUs of each node of a `vc_config.csv`.
+    pub gpus_per_node: u64,
+}
+
+/// The built-in month.
+#[derive(Clone, Debug)]
+pub struct GenerateSettings {
+    /// Number of jobs; so many that the load is that of Venus if `None`.
+    pub jobs: Option<u64>,
+    /// Days over which they are submitted.
+    pub days: u64,
+}
+
+/// Node failures.
+#[derive(Clone, Debug, Default)]
+pub struct OutageSettings {
+    /// A file that lists them.
+    pub file: Option<PathBuf>,
+    /// Mean time a node stays up.
+    pub mean_up: Option<Span>,
+    /// Mean time it then is away.
+    pub mean_down: Option<Span>,
+}
+
+/// One thing that is wrong with the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: `settings.toml:3:5` or `--set #2`.
+    pub place: String,
+    /// What is wrong and what to do.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl Settings {
+    /// The defaults under this compatibility setting.
+    pub fn new(compatibility: Compat) -> Settings {
+        let runs = PolicyConfig::NAMES.map(|name| {
+            let policy = PolicyConfig::by_name(name).expect("it is in the list of names");
+            let mut run = SimSettings::new(policy);
+            run.seed = DEFAULT_SEED;
+            if compatibility == Compat::Lucid {
+                compat::lucid(&mut run);
+            }
+            run
+        });
+        let mut settings = Settings {
+            compat: compatibility,
+            policies: PolicyConfig::NAMES.to_vec(),
+            estimates: EstimatesFrom::Default,
+            capacity: Capacity::Auto,
+            negative_estimate: None,
+            trace: TraceSettings::default(),
+            cluster: ClusterSettings { file: None, gpus_per_node: 8 },
+            generate: GenerateSettings { jobs: None, days: 26 },
+            outages: OutageSettings::default(),
+            runs: runs.into(),
+        };
+        if compatibility == Compat::Lucid {
+            settings.trace.times = TimeOptions::lucid();
+            settings.negative_estimate = Some(compat::LUCID_NEGATIVE_ESTIMATE);
+        }
+        settings
+    }
+
+    /// The settings that `assignments`, weakest first, amount to.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn of(assignments: &[Assignment]) -> Result<Settings, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut probe = Settings::new(Compat::None);
+        for assignment in assignments.iter().filter(|one| one.key.name == "compat") {
+            // Read again below, where what is wrong with it is reported.
+            let _ = (assignment.key.set)(&mut probe, &assignment.value);
+        }
+        let mut settings = Settings::new(probe.compat);
+        for Assignment { key, value, place } in assignments {
+            if (key.set)(&mut settings, value).is_err() {
+                let what = format!("{} = {value}: expected {}", key.name, key.kind);
+                problems.push(Problem { place: place.clone(), what });
+            }
+        }
+        if problems.is_empty() {
+            problems = check::problems(&settings, assignments);
+        }
+        if problems.is_empty() { Ok(settings) } else { Err(problems) }
+    }
+
+    /// The simulator's settings for a policy.
+    pub fn run(&self, policy: &str) -> &SimSettings {
+        let run = self.runs.iter().find(|run| run.policy.name() == policy);
+        run.expect("there are settings for every policy")
+    }
+
+    /// The seed of every random stream.
+    pub fn seed(&self) -> u64 {
+        self.runs[0].seed
+    }
+}
+
+/// The key of this name.
+///
+/// # Errors
+/// What to say if there is none, with the nearest name.
+pub fn find_key(name: &str) -> Result<&'static Key, String> {
+    if let Some(key) = KEYS.iter().find(|key| key.name == name) {
+        return Ok(key);
+    }
+    let near = |key: &&Key| strsim::damerau_levenshtein(key.name, name);
+    let nearest = KEYS.iter().min_by_key(near).expect("there are keys");
+    // A name within a third of its length is a slip; one whose last part is right is misplaced.
+    let slip = strsim::damerau_levenshtein(nearest.name, name) <= name.len().div_ceil(3);
+    let table = format!("{name}.");
+    if let Some(inside) = KEYS.iter().find(|key| key.name.starts_with(&table)) {
+        return Err(format!("`{name}` is a group of keys; did you mean `{}`?", inside.name));
+    }
+    let misplaced = KEYS.iter().find(|key| key.name.rsplit('.').next() == name.rsplit('.').next());
+    let hint = match (slip, misplaced) {
+        (true, _) => format!("did you mean `{}`?", nearest.name),
+        (false, Some(key)) => format!("did you mean `{}`?", key.name),
+        (false, None) => "`deepshare settings` lists all keys".to_owned(),
+    };
+    Err(format!("unknown key `{name}`; {hint}"))
+}

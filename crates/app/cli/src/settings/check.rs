@@ -1,0 +1,109 @@
+//! What is wrong with settings that are each of the right kind.
+
+use super::{Assignment, Problem, Settings};
+use deepshare_policies::PolicyConfig;
+
+/// Largest job list the generator is asked for.
+const MAX_JOBS: u64 = 50_000_000;
+/// Longest history the generator is asked for.
+const MAX_DAYS: u64 = 36_500;
+
+/// Everything that is wrong, each at the assignment that last set the key.
+pub fn problems(settings: &Settings, assignments: &[Assignment]) -> Vec<Problem> {
+    let mut found: Vec<(&'static str, String)> = Vec::new();
+    numbers(settings, &mut found);
+    policies(settings, &mut found);
+    inputs(settings, &mut found);
+    outages(settings, &mut found);
+    let place = |name: &str| {
+        let last = assignments.iter().rev().find(|assignment| assignment.key.name == name);
+        last.map_or_else(|| name.to_owned(), |assignment| assignment.place.clone())
+    };
+    found
+        .into_iter()
+        .map(|(name, what)| Problem { place: place(name), what: format!("{name}: {what}") })
+        .collect()
+}
+
+fn numbers(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
+    let per_node = settings.cluster.gpus_per_node;
+    if !(1..=64).contains(&per_node) {
+        found.push(("cluster.gpus_per_node", format!("{per_node} is not between 1 and 64")));
+    }
+    let days = settings.generate.days;
+    if !(1..=MAX_DAYS).contains(&days) {
+        found.push(("generate.days", format!("{days} is not between 1 and {MAX_DAYS}")));
+    }
+    if let Some(jobs) = settings.generate.jobs
+        && !(1..=MAX_JOBS).contains(&jobs)
+    {
+        found.push(("generate.jobs", format!("{jobs} is not between 1 and {MAX_JOBS}")));
+    }
+    let run = &settings.runs[0];
+    if run.engine.backoff_max < run.engine.backoff_first {
+        found.push(("backoff.max_s", "is less than backoff.first_s".to_owned()));
+    }
+    if run.max_idle_steps == 0 {
+        found.push(("max_idle_steps", "is 0, which no run survives; use 1 or more".to_owned()));
+    }
+    if run.actuation.loss_milli > 0 && run.actuation.resync.is_zero() {
+        let what = "news is lost, but resync takes no time, so that loss has no effect; set it";
+        found.push(("actuation.resync_s", what.to_owned()));
+    }
+}
+
+fn policies(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
+    for run in &settings.runs {
+        if let PolicyConfig::Tiresias { thresholds, .. } = &run.policy
+            && !thresholds.is_sorted_by(|a, b| a < b)
+        {
+            found.push(("tiresias.thresholds_gpu_s", "is not in ascending order".to_owned()));
+        }
+    }
+}
+
+fn inputs(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
+    let (trace, cluster) = (&settings.trace, &settings.cluster);
+    match (&trace.file, &cluster.file) {
+        (Some(_), None) => found.push((
+            "trace.file",
+            "a trace needs a cluster to run on; give one with `--cluster FILE`: a vc_config.csv, or \
+             a TOML file with as little as `[[node]]`, `count = 4`, `gpus = 8` \
+             (see docs/formats/cluster.md)"
+                .to_owned(),
+        )),
+        (None, Some(_)) => found.push((
+            "cluster.file",
+            "the built-in month runs on its own cluster, whose tenants another one does not have; \
+             give the jobs too with `--trace FILE`, or write the month to files with \
+             `deepshare generate` and edit those"
+                .to_owned(),
+        )),
+        _ => {}
+    }
+    if trace.order_file.is_some() && trace.file.is_none() {
+        let what = "there is no trace to order; give one with `--trace FILE`";
+        found.push(("trace.order_file", what.to_owned()));
+    }
+    if trace.file.is_some() && settings.generate.jobs.is_some() {
+        let what = "the built-in month is not used where a trace is given; leave it out";
+        found.push(("generate.jobs", what.to_owned()));
+    }
+}
+
+fn outages(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
+    let outages = &settings.outages;
+    let both = "set outages.mean_up_s and outages.mean_down_s, or neither";
+    match (outages.mean_up, outages.mean_down) {
+        (Some(_), None) => found.push(("outages.mean_up_s", both.to_owned())),
+        (None, Some(_)) => found.push(("outages.mean_down_s", both.to_owned())),
+        (Some(up), Some(_)) if up.is_zero() => {
+            found.push(("outages.mean_up_s", "is 0: nodes would never be up".to_owned()));
+        }
+        (Some(_), Some(_)) if outages.file.is_some() => {
+            let what = "outages come from a file or from a model, not both; leave one out";
+            found.push(("outages.file", what.to_owned()));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,169 @@
+//! Settings that are one of a few words, or a list of policies.
+
+use super::kind::{self, Kind};
+use super::source::Raw;
+use deepshare_engine::{CapacityMode, Placer};
+use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
+use deepshare_sim::Oversize;
+use deepshare_trace::{Format, Origin, TimeUnit};
+use std::path::PathBuf;
+use toml_edit::Value;
+
+/// Whose peculiarities to copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compat {
+    /// Nobody's.
+    None,
+    /// The Lucid artifact's.
+    Lucid,
+}
+
+/// How quotas bind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// As the cluster's description suggests.
+    Auto,
+    /// As said.
+    Mode(CapacityMode),
+}
+
+/// Where run-time estimates come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EstimatesFrom {
+    /// Each policy's usual source.
+    Default,
+    /// The true duration.
+    Oracle,
+    /// The mean of the user's jobs that have ended.
+    RunningMean,
+    /// A file.
+    File(PathBuf),
+}
+
+/// Implements a kind whose values are words.
+macro_rules! words {
+    ($name:ident, $of:ty, $doc:literal, $first:literal => $first_value:expr
+     $(, $word:literal => $value:expr)*) => {
+        #[doc = $doc]
+        pub struct $name;
+
+        impl Kind for $name {
+            type Of = $of;
+            const IN_WORDS: &'static str =
+                concat!("`", $first, "`" $(, " or `", $word, "`")*);
+            fn read(raw: &Raw) -> Option<$of> {
+                match raw.word()? {
+                    $first => Some($first_value),
+                    $($word => Some($value),)*
+                    _ => None,
+                }
+            }
+            fn show(value: &$of) -> Value {
+                let words = [($first_value, $first) $(, ($value, $word))*];
+                let found = words.iter().find(|(one, _)| one == value);
+                Value::from(found.map_or("", |&(_, word)| word))
+            }
+        }
+    };
+}
+
+words!(CompatWord, Compat, "Whose peculiarities to copy.",
+    "none" => Compat::None, "lucid" => Compat::Lucid);
+words!(CapacityWord, Capacity, "How quotas bind.",
+    "auto" => Capacity::Auto,
+    "partition" => Capacity::Mode(CapacityMode::Partition),
+    "hard" => Capacity::Mode(CapacityMode::Hard),
+    "pool" => Capacity::Mode(CapacityMode::Pool));
+words!(PlacementWord, Placer, "How devices are chosen.",
+    "consolidate" => Placer::Consolidate,
+    "consolidate-artifact" => Placer::ConsolidateArtifact,
+    "node-order" => Placer::NodeOrder);
+words!(OversizeWord, Oversize, "What to do about jobs that can never run.",
+    "error" => Oversize::Error, "skip" => Oversize::Skip);
+words!(TiesWord, TieOrder, "Who goes first at equal rank.",
+    "running-first" => TieOrder::RunningFirst, "waiting-first" => TieOrder::WaitingFirst);
+words!(DemotionWord, Demotion, "Whether attaining exactly the threshold demotes.",
+    "at-threshold" => Demotion::AtThreshold, "above-threshold" => Demotion::AboveThreshold);
+words!(FormatWord, Option<Format>, "A family of column names.",
+    "auto" => None, "helios" => Some(Format::Helios), "deepshare" => Some(Format::DeepShare));
+words!(TimeUnitWord, Option<TimeUnit>, "The unit of numeric times.",
+    "auto" => None, "s" => Some(TimeUnit::Seconds), "ms" => Some(TimeUnit::Millis),
+    "us" => Some(TimeUnit::Micros));
+
+/// Time zero of a log with dates.
+pub struct OriginWord;
+
+impl Kind for OriginWord {
+    type Of = Origin;
+    const IN_WORDS: &'static str =
+        "`first-day` or `first-job` or a date and time as `2020-09-01 00:00:00`";
+    fn read(raw: &Raw) -> Option<Origin> {
+        match raw.word() {
+            Some("first-day") => Some(Origin::FirstDay),
+            Some("first-job") => Some(Origin::FirstJob),
+            _ => kind::date_time(raw).map(Origin::At),
+        }
+    }
+    fn show(value: &Origin) -> Value {
+        match value {
+            Origin::FirstDay => Value::from("first-day"),
+            Origin::FirstJob => Value::from("first-job"),
+            Origin::At(time) => kind::show_date_time(time),
+        }
+    }
+}
+
+/// Where run-time estimates come from.
+pub struct EstimatesWord;
+
+impl Kind for EstimatesWord {
+    type Of = EstimatesFrom;
+    const IN_WORDS: &'static str = "`default` or `oracle` or `running-mean` or the path of a file";
+    fn read(raw: &Raw) -> Option<EstimatesFrom> {
+        match raw.word() {
+            Some("default") => Some(EstimatesFrom::Default),
+            Some("oracle") => Some(EstimatesFrom::Oracle),
+            Some("running-mean") => Some(EstimatesFrom::RunningMean),
+            _ => raw.path().map(EstimatesFrom::File),
+        }
+    }
+    fn show(value: &EstimatesFrom) -> Value {
+        match value {
+            EstimatesFrom::Default => Value::from("default"),
+            EstimatesFrom::Oracle => Value::from("oracle"),
+            EstimatesFrom::RunningMean => Value::from("running-mean"),
+            EstimatesFrom::File(path) => kind::show_path(path),
+        }
+    }
+}
+
+/// A list of policies.
+pub struct Policies;
+
+impl Kind for Policies {
+    type Of = Vec<&'static str>;
+    const IN_WORDS: &'static str = "`all`, or one or more of fifo, sjf, srtf, qssf, tiresias, \
+                                    easy-backfill, conservative-backfill";
+    fn read(raw: &Raw) -> Option<Vec<&'static str>> {
+        let mut names: Vec<&'static str> = Vec::new();
+        for item in raw.items() {
+            let word = item.as_str()?.trim();
+            let known = PolicyConfig::NAMES.iter().filter(|&&name| word == "all" || name == word);
+            let before = names.len();
+            let mut matched = false;
+            for &name in known {
+                matched = true;
+                if !names[..before].contains(&name) {
+                    names.push(name);
+                }
+            }
+            if !matched {
+                return None;
+            }
+        }
+        (!names.is_empty()).then_some(names)
+    }
+    fn show(value: &Vec<&'static str>) -> Value {
+        Value::Array(value.iter().copied().collect())
+    }
+}

@@ -1,0 +1,453 @@
+//! The table of keys.
+
+use super::Settings;
+use super::choices::{
+    CapacityWord, CompatWord, DemotionWord, EstimatesWord, FormatWord, OriginWord, OversizeWord,
+    PlacementWord, Policies, TiesWord, TimeUnitWord,
+};
+use super::kind::{
+    Chance, Count, Count32, CountOrAuto, DateTimeOrNone, FactorOrZero, FileOrNone, Flag,
+    GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
+};
+use super::source::Raw;
+use deepshare_policies::PolicyConfig;
+use toml_edit::Value;
+
+/// A value is not of the kind its key takes.
+#[derive(Debug)]
+pub struct WrongKind;
+
+/// A setting.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name in files and after `--set`.
+    pub name: &'static str,
+    /// Its unit; empty for words and plain numbers.
+    pub unit: &'static str,
+    /// What values it takes, in words.
+    pub kind: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// Reads a value into the settings.
+    pub set: fn(&mut Settings, &Raw) -> Result<(), WrongKind>,
+    /// Its value; `None` if policies differ in it.
+    pub get: fn(&Settings) -> Option<Value>,
+}
+
+/// Writes a row of the table. A setting lives in one place of [`Settings`] (`settings.…`), in that
+/// of every policy (`run.…`), or in one policy's own (`Policy { … }`).
+macro_rules! key {
+    ($name:literal, $unit:literal, $kind:ty, settings.$($field:ident).+, $doc:expr) => {
+        Key {
+            name: $name,
+            unit: $unit,
+            kind: <$kind as Kind>::IN_WORDS,
+            doc: $doc,
+            set: |settings, raw| {
+                settings.$($field).+ = <$kind>::read(raw).ok_or(WrongKind)?;
+                Ok(())
+            },
+            get: |settings| Some(<$kind>::show(&settings.$($field).+)),
+        }
+    };
+    ($name:literal, $unit:literal, $kind:ty, run.$($field:ident).+, $doc:expr) => {
+        Key {
+            name: $name,
+            unit: $unit,
+            kind: <$kind as Kind>::IN_WORDS,
+            doc: $doc,
+            set: |settings, raw| {
+                let value = <$kind>::read(raw).ok_or(WrongKind)?;
+                for run in &mut settings.runs {
+                    run.$($field).+ = value.clone();
+                }
+                Ok(())
+            },
+            get: |settings| {
+                let first = &settings.runs[0].$($field).+;
+                let agree = settings.runs.iter().all(|run| run.$($field).+ == *first);
+                agree.then(|| <$kind>::show(first))
+            },
+        }
+    };
+    ($name:literal, $unit:literal, $kind:ty, $policy:ident { $field:ident }, $doc:expr) => {
+        Key {
+            name: $name,
+            unit: $unit,
+            kind: <$kind as Kind>::IN_WORDS,
+            doc: $doc,
+            set: |settings, raw| {
+                let value = <$kind>::read(raw).ok_or(WrongKind)?;
+                for run in &mut settings.runs {
+                    if let PolicyConfig::$policy { $field, .. } = &mut run.policy {
+                        *$field = value.clone();
+                    }
+                }
+                Ok(())
+            },
+            get: |settings| {
+                settings.runs.iter().find_map(|run| match &run.policy {
+                    PolicyConfig::$policy { $field, .. } => Some(<$kind>::show($field)),
+                    _ => None,
+                })
+            },
+        }
+    };
+}
+
+/// Every key, in the order of the reference.
+pub const KEYS: &[Key] = &[
+    key!("policy", "", Policies, settings.policies, "policies to run; flag `--policy`"),
+    key!(
+        "estimates.from",
+        "",
+        EstimatesWord,
+        settings.estimates,
+        "where run-time estimates come from, for every policy that uses any; `default` is `oracle` \
+         for sjf, srtf and the backfills and `running-mean` for qssf; flag `--estimates`"
+    ),
+    key!(
+        "seed",
+        "",
+        Count,
+        run.seed,
+        "seed of the built-in month and of all chance; flag `--seed`"
+    ),
+    key!(
+        "audit",
+        "",
+        Flag,
+        run.audit,
+        "check every step with the independent auditor; flag `--audit`"
+    ),
+    key!(
+        "compat",
+        "",
+        CompatWord,
+        settings.compat,
+        "whose peculiarities to copy: `lucid` sets what docs/compat-lucid.md lists, and every key \
+         that is set itself wins over it"
+    ),
+    key!(
+        "capacity",
+        "",
+        CapacityWord,
+        settings.capacity,
+        "how quotas bind: a queue and nodes of its own for each tenant, one pool with quotas, or \
+         one pool without; `auto` is `partition` where every node names a tenant, else `hard` \
+         where the cluster has tenants, else `pool`"
+    ),
+    key!(
+        "placement",
+        "",
+        PlacementWord,
+        run.engine.placer,
+        "how GPUs are chosen: on as few nodes as possible, snuggest first; the same as the Lucid \
+         artifact has it; or the first free ones in node order"
+    ),
+    key!(
+        "oversize",
+        "",
+        OversizeWord,
+        run.oversize,
+        "what to do about jobs that the cluster can never run: stop, or leave them out and count them"
+    ),
+    key!(
+        "cycle_s",
+        "s",
+        Seconds,
+        run.engine.cycle,
+        "at most one round of decisions in each slot of this length; 0: at every event"
+    ),
+    key!("grace_s", "s", Seconds, run.engine.grace, "grace that evicted jobs are given"),
+    key!(
+        "backoff.first_s",
+        "s",
+        Seconds,
+        run.engine.backoff_first,
+        "pause after a failed start; doubles with each failure in a row"
+    ),
+    key!(
+        "backoff.max_s",
+        "s",
+        Seconds,
+        run.engine.backoff_max,
+        "longest pause after failed starts"
+    ),
+    key!(
+        "restart.overhead_s",
+        "s",
+        Seconds,
+        run.restart.overhead,
+        "time a restarted job holds its GPUs before it makes progress"
+    ),
+    key!(
+        "restart.overhead_wide_s",
+        "s",
+        Seconds,
+        run.restart.overhead_wide,
+        "the same for wide jobs"
+    ),
+    key!(
+        "restart.wide_above_gpus",
+        "GPUs",
+        Count32,
+        run.restart.wide_above,
+        "jobs with more GPUs than this are wide"
+    ),
+    key!(
+        "restart.checkpoint_interval_s",
+        "s",
+        Seconds,
+        run.restart.checkpoint_interval,
+        "progress between checkpoints; 0: a preempted job writes one on demand and loses nothing, \
+         one that loses its node loses all since it last started"
+    ),
+    key!(
+        "restart.overhead_accumulates",
+        "",
+        Flag,
+        run.restart.overhead_accumulates,
+        "a job stopped before its restart was over owes the rest beside the next one"
+    ),
+    key!(
+        "finish_lag_s",
+        "s",
+        Seconds,
+        run.finish_lag,
+        "time between the end of a job's work and the scheduler's noticing; `compat = \"lucid\"` \
+         has 1 for srtf and tiresias"
+    ),
+    key!(
+        "srtf.ties",
+        "",
+        TiesWord,
+        Srtf { ties },
+        "whether a waiting job may preempt a running one with as much left to do"
+    ),
+    key!(
+        "srtf.spare_unneeded",
+        "",
+        Flag,
+        Srtf { spare_unneeded },
+        "let a victim run on if nobody could use its GPUs"
+    ),
+    key!(
+        "qssf.first_second_by_gpus",
+        "",
+        Flag,
+        Qssf { first_second_by_gpus },
+        "serve jobs that arrive to an empty queue by GPU count, not estimate, in their first second"
+    ),
+    key!(
+        "tiresias.thresholds_gpu_s",
+        "GPU-s",
+        GpuSecondsList,
+        Tiresias { thresholds },
+        "attained service at which a job drops to the next queue, ascending"
+    ),
+    key!(
+        "tiresias.interval_s",
+        "s",
+        Seconds,
+        Tiresias { interval },
+        "decide only at multiples of this; 0: at every event"
+    ),
+    key!(
+        "tiresias.promote_after",
+        "",
+        FactorOrZero,
+        Tiresias { promote_after_milli },
+        "back to the first queue after waiting this many times its running time; 0: never"
+    ),
+    key!(
+        "tiresias.demotion",
+        "",
+        DemotionWord,
+        Tiresias { demotion },
+        "whether attaining exactly the threshold demotes"
+    ),
+    key!(
+        "tiresias.spare_unneeded",
+        "",
+        Flag,
+        Tiresias { spare_unneeded },
+        "let a victim run on if nobody could use its GPUs"
+    ),
+    key!(
+        "estimates.negative_as_s",
+        "s",
+        SecondsOrNone,
+        settings.negative_estimate,
+        "what a negative estimate of a file counts as; `none`: it is refused"
+    ),
+    key!(
+        "trace.file",
+        "",
+        FileOrNone,
+        settings.trace.file,
+        "the job history; `none`: the built-in month; flag `--trace`"
+    ),
+    key!(
+        "trace.order_file",
+        "",
+        FileOrNone,
+        settings.trace.order_file,
+        "a CSV with the column `job_id` that orders simultaneous jobs; flag `--trace-order`"
+    ),
+    key!(
+        "trace.format",
+        "",
+        FormatWord,
+        settings.trace.format,
+        "the family of column names; `auto`: by the header"
+    ),
+    key!(
+        "trace.time_unit",
+        "",
+        TimeUnitWord,
+        settings.trace.time_unit,
+        "the unit of times without a date; `auto`: seconds, refused if they look like something else"
+    ),
+    key!(
+        "trace.origin",
+        "",
+        OriginWord,
+        settings.trace.times.origin,
+        "time zero of a log with dates: midnight before the first job, the first job, or a date"
+    ),
+    key!(
+        "trace.not_before",
+        "",
+        DateTimeOrNone,
+        settings.trace.times.not_before,
+        "leave out jobs submitted earlier; logs with dates only"
+    ),
+    key!(
+        "trace.window_s",
+        "s",
+        WindowOrNone,
+        settings.trace.times.window_s,
+        "keep jobs submitted from the first to the second of these after time zero, both included"
+    ),
+    key!(
+        "cluster.file",
+        "",
+        FileOrNone,
+        settings.cluster.file,
+        "the cluster; `none`: that of the built-in month; flag `--cluster`"
+    ),
+    key!(
+        "cluster.gpus_per_node",
+        "GPUs",
+        Count,
+        settings.cluster.gpus_per_node,
+        "GPUs of each node of a vc_config.csv, which does not say; 1 to 64"
+    ),
+    key!(
+        "outages.file",
+        "",
+        FileOrNone,
+        settings.outages.file,
+        "a CSV `node,from_s,until_s` of node failures"
+    ),
+    key!(
+        "outages.mean_up_s",
+        "s",
+        SecondsOrNone,
+        settings.outages.mean_up,
+        "mean time to a node's next failure, exponential; needs `outages.mean_down_s`"
+    ),
+    key!(
+        "outages.mean_down_s",
+        "s",
+        SecondsOrNone,
+        settings.outages.mean_down,
+        "mean time to its repair, exponential; needs `outages.mean_up_s`"
+    ),
+    key!(
+        "actuation.bind_s",
+        "s",
+        SecondsRange,
+        run.actuation.bind,
+        "from the decision to the binding; a pair is uniform between its ends, as in all of these"
+    ),
+    key!(
+        "actuation.start_s",
+        "s",
+        SecondsRange,
+        run.actuation.start,
+        "from the binding to running"
+    ),
+    key!(
+        "actuation.stop_s",
+        "s",
+        SecondsRange,
+        run.actuation.stop,
+        "from an eviction to the release of the GPUs"
+    ),
+    key!(
+        "actuation.news_s",
+        "s",
+        SecondsRange,
+        run.actuation.news,
+        "from something happening to the scheduler's hearing of it; a pair reorders news"
+    ),
+    key!(
+        "actuation.bind_failure",
+        "",
+        Chance,
+        run.actuation.bind_failure_milli,
+        "bindings that fail"
+    ),
+    key!(
+        "actuation.rejection",
+        "",
+        Chance,
+        run.actuation.rejection_milli,
+        "bound jobs that their node rejects"
+    ),
+    key!(
+        "actuation.refusal",
+        "",
+        Chance,
+        run.actuation.refusal_milli,
+        "evictions of preempted jobs that are refused"
+    ),
+    key!(
+        "actuation.loss",
+        "",
+        Chance,
+        run.actuation.loss_milli,
+        "news that is lost and heard only after the next resync"
+    ),
+    key!(
+        "actuation.doubling",
+        "",
+        Chance,
+        run.actuation.doubling_milli,
+        "news that is heard twice"
+    ),
+    key!(
+        "actuation.resync_s",
+        "s",
+        Seconds,
+        run.actuation.resync,
+        "from the loss of news to the resync that brings it"
+    ),
+    key!(
+        "generate.jobs",
+        "jobs",
+        CountOrAuto,
+        settings.generate.jobs,
+        "jobs of the built-in month; `auto`: 917.65 a day, 23,859 in 26 days"
+    ),
+    key!("generate.days", "days", Count, settings.generate.days, "days of the built-in month"),
+    key!(
+        "max_idle_steps",
+        "steps",
+        Count,
+        run.max_idle_steps,
+        "steps without any job ending after which a run is given up as a livelock"
+    ),
+];
