@@ -1,0 +1,88 @@
+//! Readable scripts that drive an engine directly: `docs/formats/scenario.md`.
+//!
+//! A script is run line by line against one engine and a deterministic little world (jobs that
+//! bind, start, stop and end at once unless the script says otherwise), with the auditor on after
+//! every step. What the engine asks for and says becomes reply lines below the line that caused
+//! them. Reply lines already in the text are ignored, so the output of a run is a script again.
+
+mod commands;
+mod error;
+mod names;
+mod report;
+mod setup;
+mod story;
+mod values;
+mod words;
+
+pub use error::ScenarioError;
+
+use story::Story;
+use words::Words;
+
+/// What a script goes through beside what it says. It must reply the same under each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strain {
+    /// Nothing.
+    #[default]
+    None,
+    /// After every step the engine is saved as JSON, dropped, and restored with a fresh policy.
+    Restarts,
+    /// The engine hears everything twice.
+    NewsTwice,
+}
+
+/// Runs a script and returns it with its replies: script lines as they are, replies beginning
+/// with `> `.
+///
+/// # Errors
+/// [`ScenarioError`] with the line: a mistake in the script, or a broken rule.
+pub fn run_scenario(text: &str) -> Result<String, ScenarioError> {
+    run_scenario_under(text, Strain::None)
+}
+
+/// As [`run_scenario`], under a strain.
+///
+/// # Errors
+/// As [`run_scenario`].
+pub fn run_scenario_under(text: &str, strain: Strain) -> Result<String, ScenarioError> {
+    let mut story = Story::new(strain);
+    let mut output = String::new();
+    for (index, raw) in text.lines().enumerate() {
+        if raw.starts_with('>') {
+            continue;
+        }
+        let line = index + 1;
+        let mut words = Words::new(raw);
+        let result = if words.is_empty() {
+            Ok(())
+        } else {
+            // What happens before the line's instant belongs above the line.
+            let begun = commands::reach(&mut story, &mut words);
+            flush(&mut story, &mut output);
+            begun.and_then(|()| {
+                push_line(&mut output, raw);
+                commands::obey(&mut story, &mut words)
+            })
+        };
+        if words.is_empty() {
+            push_line(&mut output, raw);
+        }
+        result.map_err(|fault| fault.at(line))?;
+        flush(&mut story, &mut output);
+    }
+    let lines = text.lines().count();
+    story.end().map_err(|fault| fault.at(lines))?;
+    flush(&mut story, &mut output);
+    Ok(output)
+}
+
+fn push_line(output: &mut String, line: &str) {
+    output.push_str(line.trim_end());
+    output.push('\n');
+}
+
+fn flush(story: &mut Story, output: &mut String) {
+    for reply in story.take_replies() {
+        push_line(output, &format!("> {reply}"));
+    }
+}

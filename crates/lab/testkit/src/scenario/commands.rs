@@ -1,0 +1,341 @@
+//! Every command of the language, in one table.
+
+use super::error::Fault;
+use super::report;
+use super::setup;
+use super::story::{JobTruth, Story};
+use super::words::{Word, Words};
+use deepshare_engine::{BindFailure, Event};
+use deepshare_model::{Class, Demand, JobId, JobSpec, NodeId, Outcome, Sharing, Span, TenantId};
+
+type Run = fn(&mut Story, &mut Words<'_>, &'static str) -> Result<(), Fault>;
+
+/// One command: its name, how it is written, and what it does.
+struct Entry {
+    name: &'static str,
+    usage: &'static str,
+    run: Run,
+}
+
+macro_rules! commands {
+    ($($name:literal $usage:literal $run:expr;)*) => {
+        &[$(Entry { name: $name, usage: concat!($name, $usage), run: $run }),*]
+    };
+}
+
+/// To add a command, add a line, a function, and a paragraph in `docs/formats/scenario.md`.
+const COMMANDS: &[Entry] = commands! {
+    // Before anything happens.
+    "policy" " NAME [key=value ..]" setup::policy;
+    "settings" " key=value .." setup::settings;
+    // Inventory and tenants.
+    "cluster" " N nodes x G gpus [type=T] [tenant=T] [cpus=C] [memory=MIB] [gpu-memory=MIB]"
+        setup::cluster;
+    "tenant" " NAME [quota=N] [parent=T] [min-run=TIME]" setup::tenant;
+    "quota" " TENANT N" setup::quota;
+    "lose" " NODE" |s, w, u| with_node(s, w, u, |node| Event::NodeLost { node });
+    "recover" " NODE" |s, w, u| with_node(s, w, u, |node| Event::NodeRecovered { node });
+    "cordon" " NODE"
+        |s, w, u| with_node(s, w, u, |node| Event::NodeCordoned { node, cordoned: true });
+    "uncordon" " NODE"
+        |s, w, u| with_node(s, w, u, |node| Event::NodeCordoned { node, cordoned: false });
+    "device" " NODE.DEVICE bad|good" device;
+    // Jobs.
+    "submit" " NAME gpus=N|members=MxG [key=value ..]" submit;
+    "estimate" " JOB TIME" estimate;
+    "finish" " JOB [OUTCOME]" finish;
+    "cancel" " JOB" |s, w, u| with_job(s, w, u, |job| Event::Cancelled { job });
+    "hold" " JOB" |s, w, u| with_job(s, w, u, |job| Event::Held { job });
+    "unhold" " JOB" |s, w, u| with_job(s, w, u, |job| Event::Unheld { job });
+    "overdue" " JOB" overdue;
+    "stale" " JOB" stale;
+    // What the world will do with a job's next start or stop.
+    "slow-bind" " JOB TIME" |s, w, u| arrange(s, w, u, |job, span| job.fate.bind_takes = span);
+    "slow-start" " JOB TIME" |s, w, u| arrange(s, w, u, |job, span| job.fate.start_takes = span);
+    "slow-stop" " JOB TIME" |s, w, u| arrange(s, w, u, |job, span| job.fate.stop_takes = span);
+    "fail-bind" " JOB [permanent]" fail_bind;
+    "reject" " JOB" reject;
+    "refuse-eviction" " JOB [after=TIME]" refuse_eviction;
+    // Time and questions.
+    "run" " [until TIME]" run;
+    "snapshot" "" snapshot;
+    "explain" " JOB" explain;
+    "show" " free|jobs|tenants" show;
+};
+
+/// Takes a line's time stamp, if it has one, and goes there.
+pub(crate) fn reach(story: &mut Story, words: &mut Words<'_>) -> Result<(), Fault> {
+    let Some(word) = words.peek().filter(Word::looks_like_time) else { return Ok(()) };
+    words.take();
+    let time = word.time()?;
+    if time < story.now {
+        let now = story.now;
+        return Err(word.wrong("is in the past", format!("it is {now} already")));
+    }
+    story.go_to(time)
+}
+
+/// Carries out what is left of a line.
+pub(crate) fn obey(story: &mut Story, words: &mut Words<'_>) -> Result<(), Fault> {
+    let name = words.need("the command", "TIME COMMAND ..")?;
+    let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name.text) else {
+        let names: Vec<&str> = COMMANDS.iter().map(|entry| entry.name).collect();
+        return Err(name.wrong("is no command", format!("use one of {}", names.join(", "))));
+    };
+    (entry.run)(story, words, entry.usage)
+}
+
+fn with_node(
+    story: &mut Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+    event: fn(NodeId) -> Event,
+) -> Result<(), Fault> {
+    let node = story.names.node(words.need("the node", usage)?)?;
+    words.done(usage)?;
+    story.tell(event(node))
+}
+
+fn job(story: &Story, words: &mut Words<'_>, usage: &'static str) -> Result<JobId, Fault> {
+    story.names.job(words.need("the job", usage)?)
+}
+
+fn with_job(
+    story: &mut Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+    event: fn(JobId) -> Event,
+) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    words.done(usage)?;
+    story.tell(event(job))
+}
+
+fn arrange(
+    story: &mut Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+    set: fn(&mut JobTruth, Span),
+) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    let span = words.need("how long it takes", usage)?.span()?;
+    words.done(usage)?;
+    set(&mut story.jobs[job.index()], span);
+    Ok(())
+}
+
+fn device(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let word = words.need("the device", usage)?;
+    let (node, device) = story.names.device(word)?;
+    let gpus = story.state().nodes()[node.index()].spec.gpus;
+    if device >= gpus {
+        return Err(word.wrong("is no device", format!("{node} has devices 0 to {}", gpus - 1)));
+    }
+    let health = [("good", true), ("bad", false)];
+    let healthy = words.need("bad or good", usage)?.one_of(&health)?;
+    words.done(usage)?;
+    story.tell(Event::DeviceHealth { node, device, healthy })
+}
+
+fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let name = words.need("the job's name", usage)?;
+    let mut spec = JobSpec {
+        tenant: TenantId(0),
+        user: deepshare_model::UserId(0),
+        class: Class::default(),
+        priority: 0,
+        submit: story.now,
+        demand: Demand::gpus(0),
+        sharing: Sharing::default(),
+        profile: None,
+        requested_time: None,
+    };
+    let mut truth = JobTruth::default();
+    let (mut estimate, mut estimated, mut tenant) = (None, false, None);
+    let keys = [
+        "tenant",
+        "gpus",
+        "members",
+        "class",
+        "type",
+        "run",
+        "outcome",
+        "estimate",
+        "cpus",
+        "memory",
+        "gpu-memory",
+        "priority",
+        "user",
+    ];
+    for setting in words.settings(&keys)? {
+        let (key, value) = (setting.key.text, setting.value);
+        match key {
+            "tenant" => tenant = Some(setup::tenant_named(story, value)?),
+            "gpus" => spec.demand.gpus = value.count(1, 4_096)?,
+            "members" => (spec.demand.gpus, spec.demand.layout) = value.members()?,
+            "class" => spec.class = value.class()?,
+            "type" => spec.demand.gpu_type = Some(story.names.gpu_type(value.text)),
+            "run" => truth.run = Some(value.span()?),
+            "outcome" => truth.outcome = value.outcome()?,
+            "estimate" => {
+                estimated = true;
+                estimate = if value.text == "none" { None } else { Some(value.span()?) };
+            }
+            "cpus" => spec.demand.per_gpu.cpu_milli = value.milli()?,
+            "memory" => spec.demand.per_gpu.memory_mib = value.count(0, u32::MAX)?.into(),
+            "gpu-memory" => spec.demand.gpu_memory_mib = value.count(0, u32::MAX)?,
+            "priority" => spec.priority = value.count(0, 1_000)? as i32,
+            _ => spec.user = story.names.user(value.text),
+        }
+    }
+    if spec.demand.gpus == 0 {
+        return Err(name.wrong("asks for nothing", format!("write `{usage}`")));
+    }
+    spec.tenant = match tenant {
+        Some(tenant) => tenant,
+        None => setup::tenant_called(story, "all", name)?,
+    };
+    if !estimated && story.setup.policy.uses_estimates() {
+        estimate = truth.run;
+    }
+    let job = story.names.new_job(name)?;
+    story.jobs.push(truth);
+    story.tell(Event::Submitted { job, spec })?;
+    match estimate {
+        Some(run_time) => story.tell(Event::Estimated { job, run_time }),
+        None => Ok(()),
+    }
+}
+
+fn estimate(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    let run_time = words.need("the run time", usage)?.span()?;
+    words.done(usage)?;
+    story.tell(Event::Estimated { job, run_time })
+}
+
+fn finish(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let word = words.need("the job", usage)?;
+    let job = story.names.job(word)?;
+    let outcome = words.take().map_or(Ok(Outcome::Succeeded), |word| word.outcome())?;
+    words.done(usage)?;
+    let Some(attempt) = story.running(job) else {
+        return Err(word.wrong("does not run", "finish only what runs"));
+    };
+    story.complete(attempt, outcome);
+    story.deliver()
+}
+
+fn overdue(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    words.done(usage)?;
+    match story.attempts_of(job).last() {
+        Some(&(attempt, _)) => story.tell(Event::StartOverdue { attempt }),
+        None => Ok(()),
+    }
+}
+
+/// Tells again everything that could have been heard of the job's past attempts.
+fn stale(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    words.done(usage)?;
+    let past = story.attempts_of(job).into_iter().filter(|&(_, over)| over);
+    for (attempt, _) in past.collect::<Vec<_>>() {
+        let failure = BindFailure::Permanent;
+        for event in [
+            Event::Bound { attempt },
+            Event::Running { attempt },
+            Event::BindFailed { attempt, failure },
+            Event::Rejected { attempt },
+            Event::StartOverdue { attempt },
+            Event::EvictionRefused { attempt },
+            Event::Terminating { attempt, until: story.now },
+            Event::DevicesReleased { attempt },
+        ] {
+            story.tell(event)?;
+        }
+    }
+    Ok(())
+}
+
+fn fail_bind(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    let failure = match words.take_if("permanent") {
+        true => BindFailure::Permanent,
+        false => BindFailure::Transient,
+    };
+    words.done(usage)?;
+    story.jobs[job.index()].fate.bind_fails = Some(failure);
+    Ok(())
+}
+
+fn reject(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    words.done(usage)?;
+    story.jobs[job.index()].fate.rejected = true;
+    Ok(())
+}
+
+fn refuse_eviction(
+    story: &mut Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    let settings = words.settings(&["after"])?;
+    let after = settings.first().map_or(Ok(Span::ZERO), |setting| setting.value.span())?;
+    story.jobs[job.index()].fate.refuses_after = Some(after);
+    Ok(())
+}
+
+fn run(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    if !words.take_if("until") {
+        words.done(usage)?;
+        return story.run();
+    }
+    let word = words.need("the time", usage)?;
+    let time = word.time()?;
+    words.done(usage)?;
+    if time < story.now {
+        return Err(word.wrong("is in the past", format!("it is {} already", story.now)));
+    }
+    story.go_to(time)?;
+    story.close()
+}
+
+fn snapshot(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    words.done(usage)?;
+    story.snapshot()
+}
+
+fn explain(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    words.done(usage)?;
+    story.close()?;
+    let why = story.state().explain(job);
+    let why =
+        why.map_or_else(|| "does not wait".to_owned(), |why| report::reason(&story.names, &why));
+    let name = story.names.job_name(job).to_owned();
+    story.say(format_args!("{name}: {why}"));
+    Ok(())
+}
+
+fn show(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
+    let what = words.need("what to show", usage)?;
+    let what = what.one_of(&[("free", 0), ("jobs", 1), ("tenants", 2)])?;
+    words.done(usage)?;
+    story.close()?;
+    let jobs = (0..story.names.jobs.len()).map(JobId::from_index);
+    let tenants = (0..story.names.tenants.len()).map(TenantId::from_index);
+    let lines: Vec<String> = match what {
+        0 => vec![report::free(story.state())],
+        1 => jobs.map(|id| story.describe(|names, state| report::job(names, state, id))).collect(),
+        _ => tenants
+            .map(|id| story.describe(|names, state| report::tenant(names, state, id)))
+            .collect(),
+    };
+    for line in lines {
+        story.say(line);
+    }
+    Ok(())
+}

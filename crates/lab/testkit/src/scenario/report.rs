@@ -1,0 +1,105 @@
+//! How replies are worded: names instead of ids.
+
+use super::names::Names;
+use deepshare_engine::{AttemptState, EvictReason, JobState, Reason, Slice, State};
+use deepshare_model::{Devices, GpuTypeId, JobId, TenantId};
+
+/// `n0[0,1] n1[0-3]`.
+pub(crate) fn placement(slices: &[Slice]) -> String {
+    let parts = slices.iter().map(|slice| format!("{}[{}]", slice.node, devices(slice.devices)));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+/// `0,1` or `0-3`: runs of three and more are shortened.
+fn devices(set: Devices) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for index in set.iter() {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == index => *last = index,
+            _ => runs.push((index, index)),
+        }
+    }
+    let text = runs.iter().map(|&(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first},{last}"),
+        _ => format!("{first}-{last}"),
+    });
+    text.collect::<Vec<_>>().join(",")
+}
+
+pub(crate) fn eviction(reason: EvictReason) -> &'static str {
+    match reason {
+        EvictReason::Preempted => "preemption",
+        EvictReason::Cancelled => "cancellation",
+        EvictReason::NodeLost => "node loss",
+        EvictReason::StartOverdue => "late start",
+    }
+}
+
+/// A reason in the engine's own words, with names where it has ids.
+pub(crate) fn reason(names: &Names, reason: &Reason) -> String {
+    let text = reason.to_string();
+    let tenant =
+        |id: TenantId| text.replace(&format!(" {id} "), &format!(" {} ", names.tenant_name(id)));
+    let head = |id: JobId| {
+        let (id, name) = (id.to_string(), names.job_name(id));
+        text.replace(&format!("of {id})"), &format!("of {name})"))
+            .replace(&format!("({id},"), &format!("({name},"))
+    };
+    match reason {
+        Reason::OverQuota { tenant: id, .. } | Reason::LargerThanQuota { tenant: id, .. } => {
+            tenant(*id)
+        }
+        Reason::BehindHead { head: id } | Reason::WouldDelay { head: id, .. } => head(*id),
+        _ => text,
+    }
+}
+
+/// `free 5 of 8: n0[0,1] n1[0-2]`.
+pub(crate) fn free(state: &State) -> String {
+    let free: u32 = state.pools().iter().map(|pool| pool.free_gpus()).sum();
+    let usable: u32 = state.pools().iter().map(|pool| pool.usable_gpus()).sum();
+    let open = state.nodes().iter().enumerate().filter(|(_, node)| !node.open().is_empty());
+    let parts: Vec<String> =
+        open.map(|(index, node)| format!("n{index}[{}]", devices(node.open()))).collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!("free {free} of {usable}{colon}{}", parts.join(" "))
+}
+
+/// `job a running on n0[0]`.
+pub(crate) fn job(names: &Names, state: &State, id: JobId) -> String {
+    let entry = state.job(id);
+    let name = names.job_name(id);
+    let stands = match &entry.state {
+        JobState::Active(attempt) => {
+            let attempt = state.attempt(*attempt);
+            let word = match attempt.state {
+                AttemptState::Reserved => "reserved",
+                AttemptState::Binding => "binding",
+                AttemptState::Starting => "starting",
+                AttemptState::Running => "running",
+                AttemptState::Terminating => "terminating",
+                AttemptState::Released => "released",
+            };
+            format!("{word} on {}", placement(&attempt.placement))
+        }
+        JobState::Ended(outcome) => outcome.name().to_owned(),
+        _ => match state.explain(id) {
+            Some(why) => format!("waits: {}", reason(names, &why)),
+            None => "waits".to_owned(),
+        },
+    };
+    let preempted = match entry.preemptions {
+        0 => String::new(),
+        times => format!(", preempted {times} times"),
+    };
+    format!("job {name} {stands}{preempted}")
+}
+
+/// `tenant red uses 4 of 8`.
+pub(crate) fn tenant(names: &Names, state: &State, id: TenantId) -> String {
+    let types = (0..names.gpu_types()).map(GpuTypeId::from_index);
+    let used: u32 = types.map(|gpu_type| state.used(id, gpu_type)).sum();
+    let quota = state.tenant(id).quota.total();
+    format!("tenant {} uses {used} of {quota}", names.tenant_name(id))
+}

@@ -1,0 +1,488 @@
+//! The little world of a script: one engine, its auditor, and what becomes of commands.
+//!
+//! Jobs bind, start and stop at once and never fail, except where the script said otherwise
+//! beforehand. Order of one instant: what the world had in store for it, then the script's lines,
+//! then the wake, in which the policy decides.
+
+use super::Strain;
+use super::error::{BrokenRule, Fault};
+use super::names::Names;
+use super::report;
+use deepshare_audit::Auditor;
+use deepshare_engine::{
+    BindFailure, Command, Engine, EngineSettings, Event, EvictReason, JobState, Reason,
+};
+use deepshare_model::{AttemptId, JobId, Outcome, Span, Time};
+use deepshare_policies::PolicyConfig;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Rounds at one instant after which a script is given up.
+const MAX_ROUNDS_AT_ONCE: u32 = 1_000;
+
+/// What a script chooses before its engine begins.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    pub(crate) policy: PolicyConfig,
+    pub(crate) engine: EngineSettings,
+    /// What every restart costs.
+    pub(crate) restart: Span,
+    /// Everything is told twice.
+    pub(crate) news_twice: bool,
+}
+
+/// What a script arranged for a job's next start or stop; each arrangement is used up by it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fate {
+    pub(crate) bind_takes: Span,
+    pub(crate) bind_fails: Option<BindFailure>,
+    pub(crate) start_takes: Span,
+    pub(crate) rejected: bool,
+    pub(crate) stop_takes: Span,
+    /// The next eviction is refused, this long after it is asked for.
+    pub(crate) refuses_after: Option<Span>,
+}
+
+/// A job as it really is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JobTruth {
+    /// Ends by itself after this much work.
+    pub(crate) run: Option<Span>,
+    pub(crate) outcome: Outcome,
+    pub(crate) fate: Fate,
+    saved: Span,
+    owed: Span,
+    end_told: bool,
+    /// Why it waits, as last told.
+    said: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Truth {
+    Coming,
+    Running(Time),
+    Stopping,
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Binds(AttemptId),
+    Starts(AttemptId),
+    WorkDone(AttemptId),
+    Refuses(AttemptId),
+    LetsGo(AttemptId),
+}
+
+/// A script being run.
+pub(crate) struct Story {
+    pub(crate) names: Names,
+    pub(crate) setup: Setup,
+    pub(crate) now: Time,
+    pub(crate) jobs: Vec<JobTruth>,
+    world: Option<(Engine, Auditor)>,
+    strain: Strain,
+    attempts: BTreeMap<AttemptId, (JobId, Truth)>,
+    due: BTreeMap<(Time, u64), Due>,
+    seq: u64,
+    news: VecDeque<Event>,
+    replies: Vec<String>,
+}
+
+impl Story {
+    pub(crate) fn new(strain: Strain) -> Story {
+        Story {
+            names: Names::default(),
+            setup: Setup {
+                policy: PolicyConfig::Fifo {},
+                engine: EngineSettings {
+                    capacity: deepshare_engine::CapacityMode::Pool,
+                    ..EngineSettings::default()
+                },
+                restart: Span::ZERO,
+                news_twice: false,
+            },
+            now: Time::ZERO,
+            jobs: Vec::new(),
+            world: None,
+            strain,
+            attempts: BTreeMap::new(),
+            due: BTreeMap::new(),
+            seq: 0,
+            news: VecDeque::new(),
+            replies: Vec::new(),
+        }
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.world.is_some()
+    }
+
+    fn world(&mut self) -> &mut (Engine, Auditor) {
+        self.world.get_or_insert_with(|| {
+            let engine = Engine::new(self.setup.engine, self.setup.policy.build());
+            (engine, Auditor::new(&self.setup.engine).check_every(1))
+        })
+    }
+
+    pub(crate) fn state(&mut self) -> &deepshare_engine::State {
+        self.world().0.state()
+    }
+
+    /// Words for something of the books, with names.
+    pub(crate) fn describe(
+        &mut self,
+        words: impl FnOnce(&Names, &deepshare_engine::State) -> String,
+    ) -> String {
+        self.world();
+        let (engine, _) = self.world.as_ref().expect("begun in the line above");
+        words(&self.names, engine.state())
+    }
+
+    pub(crate) fn take_replies(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.replies)
+    }
+
+    /// Adds a reply of this instant.
+    pub(crate) fn say(&mut self, what: impl std::fmt::Display) {
+        self.replies.push(format!("{} {what}", self.now));
+    }
+
+    fn broken(&self, rule: BrokenRule) -> Fault {
+        Fault::Broken { at: self.now, rule }
+    }
+
+    /// Tells the engine something, and whatever follows from it at once.
+    pub(crate) fn tell(&mut self, event: Event) -> Result<(), Fault> {
+        self.news.push_back(event);
+        self.deliver()
+    }
+
+    /// Tells the engine all that is to be told.
+    pub(crate) fn deliver(&mut self) -> Result<(), Fault> {
+        while let Some(event) = self.news.pop_front() {
+            self.step(&event)?;
+            if self.setup.news_twice || self.strain == Strain::NewsTwice {
+                self.step(&event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, event: &Event) -> Result<(), Fault> {
+        let now = self.now;
+        let (engine, auditor) = self.world();
+        let mut commands = Vec::new();
+        let stepped = auditor
+            .event(now, event)
+            .map_err(|violation| BrokenRule::Audit(Box::new(violation)))
+            .and_then(|()| engine.step(now, event, &mut commands).map_err(BrokenRule::Policy))
+            .and_then(|()| {
+                let checked = commands.iter().try_for_each(|one| auditor.command(now, one));
+                let checked = checked.and_then(|()| auditor.compare(engine.state()));
+                checked.map_err(|violation| BrokenRule::Audit(Box::new(violation)))
+            });
+        for command in commands {
+            self.obey(command);
+        }
+        stepped.map_err(|rule| self.broken(rule))?;
+        self.tell_ends();
+        if self.strain == Strain::Restarts {
+            self.snapshot()?;
+        }
+        Ok(())
+    }
+
+    /// Saves the engine as JSON and goes on with what is read back, under a fresh policy.
+    pub(crate) fn snapshot(&mut self) -> Result<(), Fault> {
+        let policy = self.setup.policy.build();
+        let engine = &mut self.world().0;
+        let restored = serde_json::to_string(&engine.snapshot())
+            .and_then(|text| serde_json::from_str(&text))
+            .map_err(|error| error.to_string())
+            .and_then(|saved| Engine::restore(saved, policy).map_err(|error| error.to_string()));
+        match restored {
+            Ok(again) => *engine = again,
+            Err(why) => return Err(self.broken(BrokenRule::Snapshot(why))),
+        }
+        Ok(())
+    }
+
+    fn tell_ends(&mut self) {
+        for index in 0..self.jobs.len() {
+            let JobState::Ended(outcome) = self.state().job(JobId::from_index(index)).state else {
+                continue;
+            };
+            if !std::mem::replace(&mut self.jobs[index].end_told, true) {
+                let name = self.names.jobs[index].clone();
+                match outcome {
+                    Outcome::Succeeded => self.say(format_args!("end {name}")),
+                    other => self.say(format_args!("end {name} {}", other.name())),
+                }
+            }
+        }
+    }
+
+    fn name(&self, job: JobId) -> String {
+        self.names.job_name(job).to_owned()
+    }
+
+    fn attempt_name(&self, attempt: AttemptId) -> String {
+        self.name(self.attempts[&attempt].0)
+    }
+
+    fn later(&mut self, delay: Span, due: Due) {
+        self.due.insert((self.now + delay, self.seq), due);
+        self.seq += 1;
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Reserve { attempt, job, placement } => {
+                self.attempts.insert(attempt, (job, Truth::Gone));
+                let on = report::placement(&placement);
+                self.say(format_args!("reserve {} on {on}", self.name(job)));
+            }
+            Command::Start { attempt, job, placement, .. } => {
+                self.attempts.insert(attempt, (job, Truth::Coming));
+                let on = report::placement(&placement);
+                self.say(format_args!("start {} on {on}", self.name(job)));
+                let takes = std::mem::take(&mut self.jobs[job.index()].fate.bind_takes);
+                self.at_once_or_later(takes, Due::Binds(attempt));
+            }
+            Command::ReleaseReservation { attempt } => {
+                self.say(format_args!("unreserve {}", self.attempt_name(attempt)));
+            }
+            Command::Evict { attempt, reason, .. } => {
+                let (name, why) = (self.attempt_name(attempt), report::eviction(reason));
+                self.say(format_args!("evict {name} for {why}"));
+                self.evict(attempt, reason);
+            }
+            Command::Refuse { job, reason } => {
+                let why = report::reason(&self.names, &reason);
+                self.jobs[job.index()].said = Some(why.clone());
+                self.say(format_args!("refuse {} {why}", self.name(job)));
+            }
+        }
+    }
+
+    fn at_once_or_later(&mut self, delay: Span, due: Due) {
+        if delay.is_zero() {
+            self.happen(due);
+        } else {
+            self.later(delay, due);
+        }
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Binds(attempt) => self.bind(attempt),
+            Due::Starts(attempt) => self.start(attempt),
+            Due::WorkDone(attempt) => {
+                let (job, truth) = self.attempts[&attempt];
+                if let Truth::Running(_) = truth {
+                    self.complete(attempt, self.jobs[job.index()].outcome);
+                }
+            }
+            Due::Refuses(attempt) => {
+                if let Truth::Running(_) = self.attempts[&attempt].1 {
+                    let name = self.attempt_name(attempt);
+                    self.say(format_args!("eviction of {name} is refused"));
+                    self.news.push_back(Event::EvictionRefused { attempt });
+                }
+            }
+            Due::LetsGo(attempt) => {
+                self.set(attempt, Truth::Gone);
+                self.news.push_back(Event::DevicesReleased { attempt });
+            }
+        }
+    }
+
+    fn set(&mut self, attempt: AttemptId, truth: Truth) {
+        if let Some(entry) = self.attempts.get_mut(&attempt) {
+            entry.1 = truth;
+        }
+    }
+
+    fn bind(&mut self, attempt: AttemptId) {
+        let (job, truth) = self.attempts[&attempt];
+        if truth != Truth::Coming {
+            return;
+        }
+        let name = self.name(job);
+        let fate = &mut self.jobs[job.index()].fate;
+        if let Some(failure) = fate.bind_fails.take() {
+            self.set(attempt, Truth::Gone);
+            self.say(format_args!("binding {name} fails"));
+            self.news.push_back(Event::BindFailed { attempt, failure });
+            return;
+        }
+        let takes = std::mem::take(&mut fate.start_takes);
+        self.news.push_back(Event::Bound { attempt });
+        self.at_once_or_later(takes, Due::Starts(attempt));
+    }
+
+    fn start(&mut self, attempt: AttemptId) {
+        let (job, truth) = self.attempts[&attempt];
+        if truth != Truth::Coming {
+            return;
+        }
+        if std::mem::take(&mut self.jobs[job.index()].fate.rejected) {
+            self.set(attempt, Truth::Gone);
+            self.say(format_args!("{} is rejected by its node", self.name(job)));
+            self.news.push_back(Event::Rejected { attempt });
+            return;
+        }
+        self.set(attempt, Truth::Running(self.now));
+        self.news.push_back(Event::Running { attempt });
+        let truth = &self.jobs[job.index()];
+        if let Some(run) = truth.run {
+            let left = run.saturating_sub(truth.saved) + truth.owed;
+            self.later(left, Due::WorkDone(attempt));
+        }
+    }
+
+    /// The running attempt of a job, if it has one.
+    pub(crate) fn running(&self, job: JobId) -> Option<AttemptId> {
+        let running = |truth| matches!(truth, Truth::Running(_));
+        self.attempts
+            .iter()
+            .rev()
+            .find(|(_, entry)| entry.0 == job && running(entry.1))
+            .map(|e| *e.0)
+    }
+
+    /// Every attempt of a job so far, and whether it is over.
+    pub(crate) fn attempts_of(&self, job: JobId) -> Vec<(AttemptId, bool)> {
+        let mine = self.attempts.iter().filter(|(_, entry)| entry.0 == job);
+        mine.map(|(&attempt, entry)| (attempt, entry.1 == Truth::Gone)).collect()
+    }
+
+    /// A running attempt ends by itself.
+    pub(crate) fn complete(&mut self, attempt: AttemptId, outcome: Outcome) {
+        self.news.push_back(Event::Finished { attempt, outcome });
+        self.stop(attempt, false);
+    }
+
+    fn evict(&mut self, attempt: AttemptId, reason: EvictReason) {
+        let (job, truth) = self.attempts[&attempt];
+        let since = match truth {
+            Truth::Gone | Truth::Stopping => return,
+            Truth::Coming => None,
+            Truth::Running(since) => Some(since),
+        };
+        let fate = &mut self.jobs[job.index()].fate;
+        if reason == EvictReason::Preempted
+            && since.is_some()
+            && let Some(after) = fate.refuses_after.take()
+        {
+            self.at_once_or_later(after, Due::Refuses(attempt));
+            return;
+        }
+        let lost = reason == EvictReason::NodeLost;
+        if let Some(since) = since {
+            let stint = self.now.saturating_since(since);
+            let (restart, truth) = (self.setup.restart, &mut self.jobs[job.index()]);
+            let progress = stint.saturating_sub(truth.owed);
+            truth.saved += if lost { Span::ZERO } else { progress };
+            truth.owed = restart;
+            let (work, restart) = (truth.saved, truth.owed);
+            self.news.push_back(Event::Checkpoint { job, work, restart });
+        }
+        self.stop(attempt, lost);
+    }
+
+    fn stop(&mut self, attempt: AttemptId, at_once: bool) {
+        let job = self.attempts[&attempt].0;
+        self.set(attempt, Truth::Stopping);
+        let takes = std::mem::take(&mut self.jobs[job.index()].fate.stop_takes);
+        if takes.is_zero() || at_once {
+            self.happen(Due::LetsGo(attempt));
+            return;
+        }
+        let until = self.now + takes;
+        self.say(format_args!("{} lets go at {until}", self.name(job)));
+        self.news.push_back(Event::Terminating { attempt, until });
+        self.later(takes, Due::LetsGo(attempt));
+    }
+
+    /// Goes to an instant: everything before it happens, and what the world has in store for it.
+    pub(crate) fn go_to(&mut self, time: Time) -> Result<(), Fault> {
+        if time <= self.now {
+            return Ok(());
+        }
+        self.close()?;
+        while let Some(next) = self.next_instant().filter(|&next| next < time) {
+            self.now = next.max(self.now);
+            self.happen_now()?;
+            self.close()?;
+        }
+        self.now = time;
+        self.happen_now()
+    }
+
+    /// Goes on until nothing more will happen.
+    pub(crate) fn run(&mut self) -> Result<(), Fault> {
+        self.close()?;
+        while let Some(next) = self.next_instant() {
+            self.now = next.max(self.now);
+            self.happen_now()?;
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    fn next_instant(&mut self) -> Option<Time> {
+        let wakeup = self.world().0.next_wakeup();
+        let due = self.due.keys().next().map(|&(at, _)| at);
+        [wakeup, due].into_iter().flatten().min()
+    }
+
+    fn happen_now(&mut self) -> Result<(), Fault> {
+        while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let due = entry.remove();
+            self.happen(due);
+            self.deliver()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the instant: the policy decides, and whoever waits says why.
+    pub(crate) fn close(&mut self) -> Result<(), Fault> {
+        let mut rounds = 0;
+        while self.world().0.next_wakeup().is_some_and(|at| at <= self.now) {
+            self.tell(Event::Wake)?;
+            self.happen_now()?;
+            rounds += 1;
+            if rounds > MAX_ROUNDS_AT_ONCE {
+                return Err(self.broken(BrokenRule::Livelock { rounds }));
+            }
+        }
+        for index in 0..self.jobs.len() {
+            self.tell_wait(JobId::from_index(index));
+        }
+        Ok(())
+    }
+
+    fn tell_wait(&mut self, job: JobId) {
+        let why = match self.state().explain(job) {
+            // The reservation was told when it was made.
+            Some(Reason::AwaitingRelease { .. }) | None => None,
+            Some(why) => Some(report::reason(&self.names, &why)),
+        };
+        if self.jobs[job.index()].said != why {
+            if let Some(why) = &why {
+                self.say(format_args!("wait {} {why}", self.name(job)));
+            }
+            self.jobs[job.index()].said = why;
+        }
+    }
+
+    /// Ends the script: the last instant is closed, and the books are balanced.
+    pub(crate) fn end(&mut self) -> Result<(), Fault> {
+        self.close()?;
+        let now = self.now;
+        let finished = self.world().1.finish(now);
+        let finished = finished.map_err(|violation| BrokenRule::Audit(Box::new(violation)));
+        finished.map(|_| ()).map_err(|rule| self.broken(rule))
+    }
+}
