@@ -26,6 +26,12 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Replay a job history under one or more policies and print a comparison
+    #[command(
+        long_about = "Replay a job history under one or more policies and print a comparison.\n\n\
+            Without arguments: a built-in month with the statistics of a published one (23,859 jobs of \
+            15 teams on 1,080 GPUs) under every policy, on all cores.\n\n\
+            The comparison goes to standard output, everything else to standard error."
+    )]
     Simulate(SimulateArgs),
     /// Compare two results of `simulate --out`, job by job
     Compare(CompareArgs),
@@ -58,12 +64,7 @@ pub enum Shell {
 
 /// `deepshare simulate`.
 #[derive(Debug, Arguments)]
-#[command(
-    long_about = "Replay a job history under one or more policies and print a comparison.\n\n\
-        Without arguments: a built-in month with the statistics of a published one (23,859 jobs of \
-        15 teams on 1,080 GPUs) under every policy, on all cores.\n\n\
-        The comparison goes to standard output, everything else to standard error.",
-    after_long_help = "Examples:\n  \
+#[command(after_long_help = "Examples:\n  \
         deepshare simulate\n  \
         deepshare simulate --trace jobs.csv --cluster cluster.toml\n  \
         deepshare simulate --policy fifo --policy srtf --out results\n  \
@@ -71,8 +72,7 @@ pub enum Shell {
         deepshare simulate --set capacity=pool --set restart.overhead_s=120\n  \
         deepshare simulate --settings results/settings.toml\n\n\
         Exit status: 0 done, 1 a run failed, 2 wrong usage, settings or input, 130 interrupted.\n\
-        Formats: docs/formats/. Settings: `deepshare settings`."
-)]
+        Formats: docs/formats/. Settings: `deepshare settings`.")]
 pub struct SimulateArgs {
     /// The job history: a CSV file of ours or of Helios, plain, .gz or .zst
     #[arg(long, value_name = "FILE")]
@@ -216,4 +216,39 @@ pub enum Reproduction {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pinned::assert_pinned;
+    use clap::CommandFactory;
+
+    /// Every command's help, as 100 columns have it.
+    fn commands() -> String {
+        let mut text = "# Commands\n\nWhat `--help` says of each.\n".to_owned();
+        let mut all = vec![(String::from("deepshare"), Args::command())];
+        while let Some((name, command)) = all.pop() {
+            let inner: Vec<_> = command.get_subcommands().cloned().collect();
+            for sub in inner.into_iter().rev().filter(|sub| sub.get_name() != "help") {
+                all.push((format!("{name} {}", sub.get_name()), sub));
+            }
+            let mut shown = command.bin_name(name.clone()).term_width(90);
+            let help = shown.render_long_help().to_string();
+            let lines: String =
+                help.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+            text += &format!("\n## {name}\n\n```text\n{lines}```\n");
+        }
+        text
+    }
+
+    #[test]
+    fn the_committed_page_has_every_command_as_it_is() {
+        assert_pinned("docs/reference/commands.md", &commands());
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
 }

@@ -30,7 +30,7 @@ pub enum Failure {
     #[error("{0}")]
     Differs(String),
     /// A file could not be written.
-    #[error("cannot write {}: {source}; nothing was left there", path.display())]
+    #[error("cannot write {}: {source}; check the disk and the permissions", path.display())]
     Write {
         /// Which.
         path: PathBuf,

@@ -2,6 +2,7 @@
 
 use crate::args::GenerateArgs;
 use crate::failure::Failure;
+use crate::interrupt::{Interrupt, Stoppable};
 use crate::terminal;
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
 use deepshare_trace::{Cluster, write_trace};
@@ -20,12 +21,14 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
     for path in files.into_iter().flatten() {
         refuse(path, args.force)?;
     }
+    let interrupt = Interrupt::listen();
     let (trace, cluster) = venus_like(args.seed, &options);
-    write(&args.out, args.force, |out| write_trace(&trace, out))?;
+    interrupt.gentle();
+    write(&args.out, args.force, &interrupt, |out| write_trace(&trace, out))?;
     terminal::say(&format!("wrote {} jobs to {}", trace.jobs.len(), args.out.display()));
     if let Some(path) = &args.cluster_out {
         let text = cluster_toml(&cluster, args.seed);
-        write(path, args.force, |out| out.write_all(text.as_bytes()))?;
+        write(path, args.force, &interrupt, |out| out.write_all(text.as_bytes()))?;
         terminal::say(&format!("wrote {} nodes to {}", cluster.nodes.len(), path.display()));
     }
     Ok(())
@@ -57,7 +60,8 @@ fn refuse(path: &Path, force: bool) -> Result<(), Failure> {
 fn write(
     path: &Path,
     force: bool,
-    content: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<()>,
+    interrupt: &Interrupt,
+    content: impl FnOnce(&mut BufWriter<Stoppable<'_, &mut NamedTempFile>>) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -66,14 +70,14 @@ fn write(
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut file = builder.prefix(".deepshare.").suffix(".partial").tempfile_in(folder)?;
-        let mut out = BufWriter::new(&mut file);
+        let mut out = BufWriter::new(interrupt.stoppable(&mut file));
         content(&mut out)?;
         out.flush()?;
         drop(out);
         let kept = if force { file.persist(path) } else { file.persist_noclobber(path) };
         kept.map(drop).map_err(|error| error.error)
     });
-    written.map_err(Failure::write(path))
+    written.map_err(interrupt.failure(path))
 }
 
 /// A cluster of partitions, one kind of nodes a tenant, as our TOML.

@@ -1,6 +1,9 @@
 //! Ctrl-C: a run stops, what is half written is removed, and the exit status is 130.
 
-use deepshare_sim::Watch;
+use crate::failure::Failure;
+use deepshare_sim::{SimError, Watch};
+use std::io::{self, Write};
+use std::path::Path;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,5 +48,44 @@ impl Interrupt {
     /// True once the user has asked to stop.
     pub fn stopped(&self) -> bool {
         self.watch.stop.load(Ordering::SeqCst)
+    }
+
+    /// Fails once the user has asked to stop.
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.stopped() { Err(SimError::Interrupted.into()) } else { Ok(()) }
+    }
+
+    /// A writer that fails once the user has asked to stop.
+    pub fn stoppable<W: Write>(&self, inner: W) -> Stoppable<'_, W> {
+        Stoppable { inner, interrupt: self }
+    }
+
+    /// What an error of a stoppable writer to `path` means.
+    pub fn failure(&self, path: &Path) -> impl FnOnce(io::Error) -> Failure {
+        let path = path.to_owned();
+        move |error| match self.check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => Failure::write(&path)(error),
+        }
+    }
+}
+
+/// A writer that fails once the user has asked to stop.
+pub struct Stoppable<'a, W> {
+    inner: W,
+    interrupt: &'a Interrupt,
+}
+
+impl<W: Write> Write for Stoppable<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.interrupt.stopped() {
+            // Not the kind `Interrupted`, which asks to try again.
+            return Err(io::Error::other("stopped by the user"));
+        }
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
     }
 }

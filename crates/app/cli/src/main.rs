@@ -11,6 +11,8 @@ mod generate;
 mod inputs;
 mod interrupt;
 mod output;
+#[cfg(test)]
+mod pinned;
 mod progress;
 mod reproduce;
 mod settings;

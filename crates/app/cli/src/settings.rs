@@ -10,6 +10,8 @@ mod keys;
 mod kind;
 mod reference;
 mod source;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use choices::{Capacity, Compat, EstimatesFrom};
@@ -180,11 +182,12 @@ impl Settings {
     }
 }
 
-/// The key of this name.
+/// The key of this name, in which hyphens may stand for underscores.
 ///
 /// # Errors
 /// What to say if there is none, with the nearest name.
 pub fn find_key(name: &str) -> Result<&'static Key, String> {
+    let name = &name.replace('-', "_");
     if let Some(key) = KEYS.iter().find(|key| key.name == name) {
         return Ok(key);
     }

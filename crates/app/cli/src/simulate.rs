@@ -10,7 +10,7 @@ use crate::settings::{self, Assignment, Capacity, EstimatesFrom, Raw, Settings};
 use crate::staging::Target;
 use crate::terminal;
 use deepshare_metrics::{RunRecord, Summary};
-use deepshare_sim::{SimError, SimSettings, simulate_all};
+use deepshare_sim::{SimSettings, simulate_all};
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 
@@ -34,8 +34,6 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let report = Report { settings: &settings, inputs: &inputs, records: &records, summaries };
     if let Some(target) = target {
         output::write_folder(&report, target, &interrupt)?;
-    } else if interrupt.stopped() {
-        return Err(SimError::Interrupted.into());
     }
     interrupt.abrupt();
     if args.json {

@@ -1,6 +1,7 @@
 //! Results that appear whole or not at all: written beside their place, and moved there at the end.
 
 use crate::failure::Failure;
+use crate::terminal;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -101,7 +102,11 @@ impl Target {
         // It has moved, so there is nothing to remove.
         let _ = staged.keep();
         if replaced {
-            fs::remove_dir_all(&old).map_err(Failure::write(&old))?;
+            // The new results are in place; what remains of the old ones only takes room.
+            if let Err(error) = fs::remove_dir_all(&old) {
+                let name = old.display();
+                terminal::say(&format!("warning: cannot remove the old results {name}: {error}"));
+            }
         }
         Ok(())
     }

@@ -6,7 +6,6 @@ use crate::interrupt::Interrupt;
 use crate::settings::to_toml;
 use crate::staging::{RESULT_FILES, Target};
 use deepshare_metrics::{Names, write_jobs_csv};
-use deepshare_sim::SimError;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -22,32 +21,34 @@ pub fn write_folder(
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     let staged = target.stage()?;
-    let stopped = || if interrupt.stopped() { Err(SimError::Interrupted) } else { Ok(()) };
     let trace = &report.inputs.trace;
     let ids: Vec<&str> = trace.jobs.iter().map(|job| job.id.as_str()).collect();
     let tenants: Vec<&str> = trace.tenants.iter().map(String::as_str).collect();
     let users: Vec<&str> = trace.users.iter().map(String::as_str).collect();
     let names = Names { jobs: &ids, tenants: &tenants, users: &users };
     for (record, summary) in report.records.iter().zip(&report.summaries) {
-        stopped()?;
+        interrupt.check()?;
         let folder = staged.path().join(&record.policy);
         fs::create_dir(&folder).map_err(Failure::write(&folder))?;
-        write(&folder.join("jobs.csv"), |file| write_jobs_csv(file, &names, &record.jobs))?;
+        write(&folder.join("jobs.csv"), interrupt, |file| {
+            write_jobs_csv(file, &names, &record.jobs)
+        })?;
         let text = document::line(summary);
-        write(&folder.join("summary.json"), |file| file.write_all(text.as_bytes()))?;
+        write(&folder.join("summary.json"), interrupt, |file| file.write_all(text.as_bytes()))?;
     }
     for (name, text) in RESULT_FILES.iter().zip([report.json(), to_toml(report.settings)]) {
-        write(&staged.path().join(name), |file| file.write_all(text.as_bytes()))?;
+        write(&staged.path().join(name), interrupt, |file| file.write_all(text.as_bytes()))?;
     }
-    stopped()?;
+    interrupt.check()?;
     target.put(staged)
 }
 
 fn write(
     path: &Path,
-    content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    interrupt: &Interrupt,
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     let file = File::create_new(path).map_err(Failure::write(path))?;
-    let mut file = BufWriter::new(file);
-    content(&mut file).and_then(|()| file.flush()).map_err(Failure::write(path))
+    let mut file = BufWriter::new(interrupt.stoppable(file));
+    content(&mut file).and_then(|()| file.flush()).map_err(interrupt.failure(path))
 }

@@ -17,7 +17,7 @@ pub fn problems(settings: &Settings, assignments: &[Assignment]) -> Vec<Problem>
     outages(settings, &mut found);
     let place = |name: &str| {
         let last = assignments.iter().rev().find(|assignment| assignment.key.name == name);
-        last.map_or_else(|| name.to_owned(), |assignment| assignment.place.clone())
+        last.map_or_else(|| "by default".to_owned(), |assignment| assignment.place.clone())
     };
     found
         .into_iter()

@@ -31,3 +31,14 @@ pub fn reference() -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pinned::assert_pinned;
+
+    #[test]
+    fn the_committed_page_has_every_key_as_it_is() {
+        assert_pinned("docs/reference/settings.md", &reference());
+    }
+}

@@ -1,0 +1,75 @@
+//! `compare` and `generate`, on what `simulate` writes and reads.
+
+use crate::running::{hashes, names, run_in};
+use serde_json::json;
+use std::fs;
+
+const WEEK: [&str; 7] =
+    ["simulate", "-q", "--set", "generate.jobs=300", "--set", "generate.days=1", "--out"];
+
+#[test]
+fn two_runs_are_compared_policy_by_policy_or_file_by_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let policies = |names: &'static str| ["--set", names];
+    run_in(here, &[&WEEK[..], &["a"], &policies("policy=fifo,srtf,sjf")].concat()).ok();
+    let slow = ["--set", "restart.overhead_s=400"];
+    run_in(here, &[&WEEK[..], &["b"], &policies("policy=srtf,fifo"), &slow].concat()).ok();
+    let both = run_in(here, &["compare", "a", "b", "--json"]).json();
+    let comparisons = both["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 2);
+    assert_eq!(comparisons[0]["policy"], json!("fifo"));
+    assert_eq!(comparisons[0]["pairs"]["jct"]["equal_share"], json!(1.0), "fifo never restarts");
+    assert!(comparisons[1]["pairs"]["jct"]["worse_share"].as_f64().unwrap() > 0.0);
+    let table = run_in(here, &["compare", "a/fifo", "a/srtf/jobs.csv"]).ok();
+    assert!(table.contains("queueing_delay_mean_s") && table.contains("300 jobs"), "{table}");
+    let said = run_in(here, &["compare", "a", "a/fifo"]).fails(2);
+    assert!(said.contains("have nothing in common to compare"), "{said}");
+}
+
+#[test]
+fn other_jobs_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    run_in(here, &[&WEEK[..], &["a", "--policy", "fifo"]].concat()).ok();
+    run_in(here, &[&WEEK[..], &["b", "--policy", "fifo", "--seed", "2"]].concat()).ok();
+    let done = run_in(here, &["compare", "a", "b"]);
+    assert_eq!(done.status, 0);
+    assert!(done.err.contains("warning: fifo: not one trace"), "{}", done.err);
+}
+
+#[test]
+fn a_damaged_file_of_results_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    run_in(here, &[&WEEK[..], &["a", "--policy", "fifo"]].concat()).ok();
+    let text = fs::read_to_string(here.join("a/fifo/jobs.csv")).unwrap();
+    fs::write(here.join("cut.csv"), &text[..text.len() / 2]).unwrap();
+    let said = run_in(here, &["compare", "a/fifo", "cut.csv"]).fails(2);
+    assert!(said.contains("cut.csv: line ") && said.contains("cut short"), "{said}");
+}
+
+#[test]
+fn the_built_in_month_replays_from_its_files_as_from_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let files = ["--out", "t.csv", "--cluster-out", "c.toml"];
+    let generate = [&["generate", "--days", "2", "--seed", "3"][..], &files].concat();
+    run_in(here, &generate).ok();
+    assert_eq!(names(here), ["c.toml", "t.csv"]);
+    let from_files = ["simulate", "--json", "--trace", "t.csv", "--cluster", "c.toml"];
+    let built_in = ["simulate", "--json", "--set", "generate.days=2", "--seed", "3"];
+    let hashes = |args: &[&str]| hashes(&run_in(here, args).json());
+    assert_eq!(hashes(&from_files), hashes(&built_in));
+    let said = run_in(here, &generate).fails(2);
+    assert!(said.contains("t.csv is there already; replace it with --force"), "{said}");
+    run_in(here, &[&generate[..], &["--force"]].concat()).ok();
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run_in(std::path::Path::new("."), &["completions", shell]).ok();
+        assert!(script.contains("trace-order") && script.contains("reproduce"), "{shell}");
+    }
+}

@@ -1,0 +1,179 @@
+//! What `simulate` prints and writes.
+
+use crate::running::{hashes, names, run, run_in};
+use serde_json::json;
+use std::fs;
+
+const EXAMPLE: [&str; 5] =
+    ["simulate", "--trace", "examples/trace.csv", "--cluster", "examples/cluster.toml"];
+
+fn example<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    EXAMPLE.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn the_table_names_everything_a_reader_must_know() {
+    let done = run(&example(&[]));
+    for word in ["examples/trace.csv: 32 jobs of 2 tenants", "24 GPUs in 3 nodes", "seed 1"] {
+        assert!(done.out.contains(word), "{word}: {}", done.out);
+    }
+    assert!(done.out.contains("capacity hard"), "nodes are nobody's and tenants have quotas");
+    let rows: Vec<Vec<&str>> =
+        done.out.lines().map(|line| line.split_whitespace().take(2).collect()).collect();
+    let expected = [
+        ["fifo", "-"],
+        ["sjf", "oracle"],
+        ["srtf", "oracle"],
+        ["qssf", "running-mean"],
+        ["tiresias", "-"],
+        ["easy-backfill", "oracle"],
+        ["conservative-backfill", "oracle"],
+    ];
+    let first = rows.iter().position(|row| row == &expected[0]).expect("fifo has a row");
+    assert_eq!(rows[first..first + 7], expected);
+    assert_eq!(rows[first + 7][0], "lower-bound");
+    assert!(done.out.lines().all(|line| line.chars().count() <= 100), "{}", done.out);
+    assert!(done.err.contains("examples/trace.csv: 32 of 32 rows are jobs"), "{}", done.err);
+}
+
+#[test]
+fn jobs_csv_starts_with_the_contract_and_keeps_trace_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    run(&example(&["--policy", "srtf", "--policy", "fifo", "--out", out.to_str().unwrap()])).ok();
+    assert_eq!(names(&out), ["fifo", "run.json", "settings.toml", "srtf"]);
+    assert_eq!(names(&out.join("fifo")), ["jobs.csv", "summary.json"]);
+    assert_eq!(names(folder.path()), ["results"], "nothing is left beside it");
+    let jobs = fs::read_to_string(out.join("fifo/jobs.csv")).unwrap();
+    let contract = "job_id,tenant,gpus,submit_s,start_s,end_s,queueing_delay_s,jct_s,preemptions,";
+    assert!(jobs.starts_with(contract), "{jobs}");
+    let ids: Vec<String> =
+        jobs.lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect();
+    let expected: Vec<String> = (1..=32).map(|id| id.to_string()).collect();
+    assert_eq!(ids, expected);
+    assert!(jobs.contains("\n1,vision,8,0,0,14400,0,14400,0,"), "the first job starts at once");
+    let of_folder: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let summary: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("srtf/summary.json")).unwrap()).unwrap();
+    assert_eq!(of_folder["runs"][0], summary, "policies come in the order they were asked for");
+}
+
+#[test]
+fn json_is_one_object_with_the_contract_of_scripts() {
+    let object = run(&example(&["--json", "--policy", "qssf", "--seed", "7"])).json();
+    assert_eq!(object["deepshare"], json!(env!("CARGO_PKG_VERSION")));
+    assert_eq!(object["seed"], json!(7));
+    assert_eq!(object["trace"]["jobs"], json!(32));
+    assert_eq!(object["cluster"]["gpus"], json!(24));
+    assert_eq!(object["settings"]["capacity"], json!("hard"), "what was decided, not `auto`");
+    assert_eq!(object["settings"]["restart.overhead_s"], json!(40));
+    let runs = object["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0]["policy"], json!("qssf"));
+    assert_eq!(runs[0]["estimates"], json!("running-mean"));
+    let figures = ["jct_mean_s", "queueing_delay_mean_s", "makespan_s", "preemptions"];
+    assert!(figures.iter().all(|&figure| runs[0][figure].is_number()), "{}", runs[0]);
+    assert_eq!(runs[0]["result_hash"].as_str().unwrap().len(), 32);
+}
+
+#[test]
+fn without_arguments_the_built_in_month_is_replayed_under_every_policy() {
+    let object = run(&["simulate", "--json", "--set", "generate.days=2"]).json();
+    assert_eq!(object["trace"]["jobs"], json!(1836), "two days of the load of 23,859 in 26");
+    assert_eq!(object["settings"]["capacity"], json!("partition"));
+    let policies: Vec<String> = hashes(&object).into_iter().map(|(policy, _)| policy).collect();
+    let expected =
+        ["fifo", "sjf", "srtf", "qssf", "tiresias", "easy-backfill", "conservative-backfill"];
+    assert_eq!(policies, expected);
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let month = ["simulate", "--json", "--set", "generate.days=2", "--threads"];
+    let with = |threads: &'static str| hashes(&run(&[&month[..], &[threads]].concat()).json());
+    assert_eq!(with("1"), with("2"));
+}
+
+#[test]
+fn another_seed_is_another_month() {
+    let month = ["simulate", "--json", "--policy", "fifo", "--set", "generate.days=1", "--seed"];
+    let with = |seed: &'static str| hashes(&run(&[&month[..], &[seed]].concat()).json());
+    assert_ne!(with("1"), with("2"));
+}
+
+#[test]
+fn the_settings_that_a_run_leaves_repeat_it_from_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let world = [
+        "--set",
+        "restart.overhead_s=90",
+        "--set",
+        "tiresias.thresholds_gpu_s=600,7200",
+        "--set",
+        "outages.mean_up_s=20000",
+        "--set",
+        "outages.mean_down_s=1000",
+        "--set",
+        "actuation.start_s=0,20",
+        "--seed",
+        "5",
+        "--json",
+        "--audit",
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let first = run(&example(&world)).json();
+    let again =
+        run_in(folder.path(), &["simulate", "--settings", "results/settings.toml", "--json"]);
+    let again = again.json();
+    assert_eq!(hashes(&again), hashes(&first));
+    let plain = run(&example(&["--json"])).json();
+    assert_ne!(hashes(&plain), hashes(&first), "the settings did matter");
+}
+
+#[test]
+fn the_example_settings_run() {
+    let done = run(&["simulate", "--settings", "examples/settings.toml", "--json"]);
+    let object = done.json();
+    assert_eq!(object["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(object["settings"]["restart.checkpoint_interval_s"], json!(1800));
+    assert_eq!(object["runs"][2]["unfinished"], json!(0));
+}
+
+#[test]
+fn a_file_of_estimates_is_named_and_only_where_it_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("guess.csv");
+    let rows: String = (1..=32).map(|id| format!("{id},{}\n", 100 + id)).collect();
+    fs::write(&file, format!("job_id,priority\n{rows}")).unwrap();
+    let given = ["--estimates", file.to_str().unwrap(), "--json"];
+    let object = run(&example(&given)).json();
+    let named: Vec<&str> = object["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["estimates"].as_str().unwrap())
+        .collect();
+    let file = "guess.csv";
+    assert_eq!(named, ["none", file, file, file, "none", file, file]);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let args = ["simulate", "--json", "-q", "--set", "generate.days=1"];
+    let mut child = crate::running::program()
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Closed before the program has anything to say.
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+}
