@@ -8,6 +8,8 @@ use deepshare_metrics::Summary;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const SECONDS_PER_HOUR: f64 = 3_600.0;
+/// Makespans from this on are told in days, shorter ones in hours.
+const LONG_S: f64 = 3.0 * SECONDS_PER_DAY;
 /// Longest name of a source of estimates that the table shows whole.
 const ESTIMATES_WIDTH: usize = 12;
 
@@ -50,6 +52,8 @@ pub fn table(report: &Report<'_>, width: usize) -> String {
 }
 
 fn figures(report: &Report<'_>, gap: u16, narrow: bool) -> String {
+    let makespans = report.summaries.iter().filter_map(|run| run.value("makespan_s").as_f64());
+    let in_days = makespans.fold(0.0, f64::max) >= LONG_S;
     let header = [
         "policy",
         "estimates",
@@ -60,10 +64,10 @@ fn figures(report: &Report<'_>, gap: u16, narrow: bool) -> String {
         "pre-\nempted",
         "GPUs\nheld",
         "idle\nGPU-h",
-        "make-\nspan d",
+        if in_days { "make-\nspan d" } else { "make-\nspan h" },
     ];
     let mut rows: Vec<Vec<String>> =
-        report.summaries.iter().map(|summary| row(summary, narrow)).collect();
+        report.summaries.iter().map(|summary| row(summary, narrow, in_days)).collect();
     if let Some(first) = report.summaries.first() {
         rows.push(bound(first, narrow));
     }
@@ -116,7 +120,7 @@ fn estimates(text: &str, narrow: bool) -> String {
     }
 }
 
-fn row(summary: &Summary, narrow: bool) -> Vec<String> {
+fn row(summary: &Summary, narrow: bool, in_days: bool) -> Vec<String> {
     let show = |figure: &str, unit: f64, decimals: usize| {
         let value = summary.value(figure).as_f64();
         value.map_or_else(|| "-".to_owned(), |value| with_decimals(value / unit, decimals))
@@ -132,7 +136,7 @@ fn row(summary: &Summary, narrow: bool) -> Vec<String> {
         show("preemptions", 1.0, 0),
         percent("allocation_ratio"),
         show("idle_while_waiting_gpu_s", SECONDS_PER_HOUR, 0),
-        show("makespan_s", SECONDS_PER_DAY, 1),
+        show("makespan_s", if in_days { SECONDS_PER_DAY } else { SECONDS_PER_HOUR }, 1),
     ]
 }
 

@@ -241,13 +241,19 @@ fn differing(runs: &[Shown]) -> usize {
     runs.iter().filter_map(|run| run.agreement).map(|of| of.jobs - of.every).sum()
 }
 
+/// A share, rounded down, so that only all is 100%.
+fn percent(count: usize, all: usize) -> String {
+    if count == all {
+        return "100%".to_owned();
+    }
+    let hundredths = count * 10_000 / all.max(1);
+    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
+}
+
 fn table(runs: &[Shown]) -> (String, usize) {
     let row = |run: &Shown| {
         let share = |count: fn(&Agreement) -> usize| {
-            run.agreement.map_or_else(
-                || "-".to_owned(),
-                |of| format!("{:.2}%", 100.0 * count(&of) as f64 / of.jobs.max(1) as f64),
-            )
+            run.agreement.map_or_else(|| "-".to_owned(), |of| percent(count(&of), of.jobs))
         };
         let pair = |jct: Option<f64>, delay: Option<f64>, decimals: usize| {
             jct.zip(delay).map_or_else(
