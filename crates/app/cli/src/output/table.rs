@@ -45,33 +45,37 @@ pub fn table(report: &Report<'_>, width: usize) -> String {
     let fits = |text: &&String| text.lines().all(|line| line.chars().count() <= width);
     let fitting = roomy.iter().find(fits).cloned();
     text += &fitting.unwrap_or_else(|| figures(report, 1, true));
-    text += "\ndelay: all waiting. JCT less dur.: waiting, restarts, redone work. GPUs held: share\n\
-             of GPU time given to jobs. idle: GPU-hours free while a job waits. No scheduler can\n\
-             beat the last row. Definitions: docs/formats/results.md\n";
+    text += "\ndelay: all waiting. JCT less dur.: waiting, restarts, redone work. GPUs held:\n\
+             share of GPU time given to jobs. idle: GPU-hours free while a job waits.\n\
+             No scheduler can beat the last row. Definitions: docs/formats/results.md\n";
     text
 }
 
 fn figures(report: &Report<'_>, gap: u16, narrow: bool) -> String {
     let makespans = report.summaries.iter().filter_map(|run| run.value("makespan_s").as_f64());
     let in_days = makespans.fold(0.0, f64::max) >= LONG_S;
-    let header = [
-        "policy",
-        "estimates",
-        "mean\nJCT s",
-        "mean\ndelay s",
-        "P99\ndelay s",
-        "JCT less\ndur. s",
-        "pre-\nempted",
-        "GPUs\nheld",
-        "idle\nGPU-h",
-        if in_days { "make-\nspan d" } else { "make-\nspan h" },
-    ];
-    let mut rows: Vec<Vec<String>> =
-        report.summaries.iter().map(|summary| row(summary, narrow, in_days)).collect();
-    if let Some(first) = report.summaries.first() {
-        rows.push(bound(first, narrow));
+    let mut header = vec!["policy", "estimates"];
+    if narrow {
+        header = vec!["policy\n(estimates)"];
     }
-    plain_table(&header, &rows, 2, gap)
+    let left = header.len();
+    header.extend(["mean\nJCT s", "mean\ndelay s", "P99\ndelay s"]);
+    header.extend([if narrow { "JCT\nless\ndur. s" } else { "JCT less\ndur. s" }, "pre-\nempted"]);
+    header.extend(["GPUs\nheld", "idle\nGPU-h"]);
+    header.push(if in_days { "make-\nspan d" } else { "make-\nspan h" });
+    let mut rows = Vec::new();
+    for summary in &report.summaries {
+        let mut row = names(&summary.policy, &summary.estimates, narrow);
+        row.extend(numbers(summary, in_days));
+        rows.push(row);
+    }
+    if let Some(first) = report.summaries.first() {
+        let mut row = names("lower-bound", "", narrow);
+        row.extend(bound(first));
+        row.resize(header.len(), String::new());
+        rows.push(row);
+    }
+    plain_table(&header, &rows, left, gap)
 }
 
 fn heading(settings: &Settings, inputs: &Inputs) -> String {
@@ -105,49 +109,48 @@ fn heading(settings: &Settings, inputs: &Inputs) -> String {
     text
 }
 
-/// A name that may be broken after its hyphens if there is little room.
-fn name(text: &str, narrow: bool) -> String {
-    if narrow { text.replace('-', "-\n") } else { text.to_owned() }
-}
-
-fn estimates(text: &str, narrow: bool) -> String {
-    match text {
+/// The cells of a policy and its estimates: two, or one if there is little room.
+fn names(policy: &str, estimates: &str, narrow: bool) -> Vec<String> {
+    let source = match estimates {
         "none" => "-".to_owned(),
-        _ if text.chars().count() > ESTIMATES_WIDTH => {
-            text.chars().take(ESTIMATES_WIDTH - 1).chain(['…']).collect()
+        _ if estimates.chars().count() > ESTIMATES_WIDTH => {
+            estimates.chars().take(ESTIMATES_WIDTH - 1).chain(['…']).collect()
         }
-        _ => name(text, narrow),
+        _ => estimates.to_owned(),
+    };
+    if !narrow {
+        return vec![policy.to_owned(), source];
     }
+    if matches!(source.as_str(), "-" | "") {
+        return vec![policy.to_owned()];
+    }
+    let line = format!("{policy} ({source})");
+    let short = line.chars().count() <= ESTIMATES_WIDTH + 2;
+    vec![if short { line } else { format!("{}\n({source})", policy.replace('-', "-\n")) }]
 }
 
-fn row(summary: &Summary, narrow: bool, in_days: bool) -> Vec<String> {
+fn numbers(summary: &Summary, in_days: bool) -> [String; 8] {
     let show = |figure: &str, unit: f64, decimals: usize| {
         let value = summary.value(figure).as_f64();
         value.map_or_else(|| "-".to_owned(), |value| with_decimals(value / unit, decimals))
     };
-    let percent = |figure: &str| show(figure, 0.01, 1) + "%";
-    vec![
-        name(&summary.policy, narrow),
-        estimates(&summary.estimates, narrow),
+    [
         show("jct_mean_s", 1.0, 0),
         show("queueing_delay_mean_s", 1.0, 0),
         show("queueing_delay_p99_s", 1.0, 0),
         show("jct_minus_duration_mean_s", 1.0, 0),
         show("preemptions", 1.0, 0),
-        percent("allocation_ratio"),
+        show("allocation_ratio", 0.01, 1) + "%",
         show("idle_while_waiting_gpu_s", SECONDS_PER_HOUR, 0),
         show("makespan_s", if in_days { SECONDS_PER_DAY } else { SECONDS_PER_HOUR }, 1),
     ]
 }
 
 /// What nothing can beat. It is about jobs and cluster, so it is the same for every policy.
-fn bound(summary: &Summary, narrow: bool) -> Vec<String> {
+fn bound(summary: &Summary) -> [String; 4] {
     let least = summary.value("bound_jct_mean_s").as_f64();
     let duration = summary.value("duration_mean_s").as_f64();
     let over = least.zip(duration).map(|(least, duration)| (least - duration).max(0.0));
     let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), grouped);
-    let mut row = vec![name("lower-bound", narrow), String::new(), show(least)];
-    row.extend([String::new(), String::new(), show(over)]);
-    row.resize(10, String::new());
-    row
+    [show(least), String::new(), String::new(), show(over)]
 }
