@@ -65,8 +65,11 @@ impl Engine {
             Event::Cancelled { job } => self.cancel(*job, out),
             Event::Held { job } => self.hold(*job, out),
             Event::Unheld { job } => self.unhold(*job),
-            Event::Checkpoint { job, work, restart } => {
-                self.state.jobs[job.index()].saved = Some((*work, *restart));
+            Event::Checkpoint { attempt, work, restart } => {
+                let live = self.state.attempts.get(attempt.index()).filter(|a| a.is_live());
+                if let Some(job) = live.map(|attempt| attempt.job) {
+                    self.state.jobs[job.index()].saved = Some((*work, *restart));
+                }
             }
             Event::Finished { attempt, outcome } => self.finish(*attempt, *outcome),
             Event::Bound { attempt } => self.advance(*attempt, AttemptState::Starting),

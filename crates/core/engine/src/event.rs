@@ -41,10 +41,10 @@ pub enum Event {
         /// Which.
         job: JobId,
     },
-    /// What would survive if the job stopped now. Supersedes the engine's own reckoning.
+    /// What would survive if the attempt stopped now. Supersedes the engine's own reckoning.
     Checkpoint {
-        /// Which.
-        job: JobId,
+        /// Which attempt.
+        attempt: AttemptId,
         /// Solo run time that need not be repeated.
         work: Span,
         /// Time its next start spends before it makes progress.

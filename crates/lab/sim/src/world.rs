@@ -39,6 +39,8 @@ enum Truth {
 struct AttemptTruth {
     job: JobId,
     truth: Truth,
+    /// When all news of it so far will have been heard.
+    heard_by: Time,
 }
 
 /// What a job has really done.
@@ -149,12 +151,14 @@ impl World {
     fn note(&mut self, attempt: AttemptId, job: JobId, truth: Truth) {
         // Attempts are numbered as proposed, and announced promises after starts.
         while self.attempts.len() <= attempt.index() {
-            self.attempts.push(AttemptTruth { job, truth: Truth::Gone });
+            self.attempts.push(AttemptTruth { job, truth: Truth::Gone, heard_by: Time::ZERO });
         }
-        self.attempts[attempt.index()] = AttemptTruth { job, truth };
+        self.attempts[attempt.index()] = AttemptTruth { job, truth, heard_by: Time::ZERO };
     }
 
-    fn tell(&mut self, now: Time, event: Event) {
+    /// Sends news of an attempt. News of one attempt may be heard in any order, except that the
+    /// release of its devices is heard last: a watch tells of an object's end after all the rest.
+    fn tell(&mut self, now: Time, attempt: AttemptId, event: Event) {
         if self.ideal {
             self.news.push_back(event);
             return;
@@ -163,7 +167,13 @@ impl World {
         if let Some(double) = double {
             self.queue.push(now + double, Due::News(event.clone()));
         }
-        self.queue.push(now + delay, Due::News(event));
+        let entry = &mut self.attempts[attempt.index()];
+        let mut at = now + delay;
+        if matches!(event, Event::DevicesReleased { .. }) {
+            at = at.max(entry.heard_by);
+        }
+        entry.heard_by = entry.heard_by.max(at);
+        self.queue.push(at, Due::News(event));
     }
 
     /// A binding takes effect, or fails.
@@ -173,10 +183,10 @@ impl World {
         }
         if self.chance.bind_fails() {
             self.attempts[attempt.index()].truth = Truth::Gone;
-            self.tell(now, Event::BindFailed { attempt, failure: BindFailure::Transient });
+            self.tell(now, attempt, Event::BindFailed { attempt, failure: BindFailure::Transient });
             return;
         }
-        self.tell(now, Event::Bound { attempt });
+        self.tell(now, attempt, Event::Bound { attempt });
         let at = now + self.chance.start_delay();
         self.queue.push(at, Due::Starts(attempt));
     }
@@ -188,7 +198,7 @@ impl World {
         }
         if self.chance.rejected() {
             self.attempts[attempt.index()].truth = Truth::Gone;
-            self.tell(now, Event::Rejected { attempt });
+            self.tell(now, attempt, Event::Rejected { attempt });
             return;
         }
         self.run(now, attempt);
@@ -206,7 +216,7 @@ impl World {
         record.first_start.get_or_insert(now);
         let left = truth.owed + record.duration.saturating_sub(truth.saved);
         self.queue.push(now + left + self.finish_lag, Due::WorkDone(attempt));
-        self.tell(now, Event::Running { attempt });
+        self.tell(now, attempt, Event::Running { attempt });
     }
 
     /// A running attempt has done its work, unless it was stopped before.
@@ -222,7 +232,7 @@ impl World {
         self.just_ended.push(job);
         self.ended += 1;
         let outcome = record.outcome;
-        self.tell(now, Event::Finished { attempt, outcome });
+        self.tell(now, attempt, Event::Finished { attempt, outcome });
         self.stop(now, attempt);
         Some(job)
     }
@@ -249,11 +259,11 @@ impl World {
             Truth::Gone | Truth::Stopping => {}
             Truth::Coming => self.stop(now, attempt),
             Truth::Running(_) if reason == EvictReason::Preempted && self.chance.refused() => {
-                self.tell(now, Event::EvictionRefused { attempt });
+                self.tell(now, attempt, Event::EvictionRefused { attempt });
             }
             Truth::Running(since) => {
                 let lost_node = reason == EvictReason::NodeLost;
-                self.interrupt(now, job, now.saturating_since(since), lost_node);
+                self.interrupt(now, attempt, now.saturating_since(since), lost_node);
                 let record = &mut self.records[job.index()];
                 match reason {
                     EvictReason::Preempted => record.preemptions += 1,
@@ -266,7 +276,8 @@ impl World {
     }
 
     /// Ends a stint before the job's end: what it did is kept as far as checkpoints go.
-    fn interrupt(&mut self, now: Time, job: JobId, stint: Span, lost_node: bool) {
+    fn interrupt(&mut self, now: Time, attempt: AttemptId, stint: Span, lost_node: bool) {
+        let job = self.attempts[attempt.index()].job;
         let progress = self.book_stint(job, stint);
         let kept = self.restart.kept(progress, lost_node);
         let (record, truth) = (&mut self.records[job.index()], &mut self.jobs[job.index()]);
@@ -276,7 +287,7 @@ impl World {
         truth.owed = self.restart.owed(record.gpus, truth.owed);
         truth.waits_since = Some(now);
         let (work, restart) = (truth.saved, truth.owed);
-        self.tell(now, Event::Checkpoint { job, work, restart });
+        self.tell(now, attempt, Event::Checkpoint { attempt, work, restart });
     }
 
     fn stop(&mut self, now: Time, attempt: AttemptId) {
@@ -285,7 +296,7 @@ impl World {
             self.let_go(now, attempt);
         } else {
             let until = now + self.chance.stop_delay();
-            self.tell(now, Event::Terminating { attempt, until });
+            self.tell(now, attempt, Event::Terminating { attempt, until });
             self.queue.push(until, Due::LetsGo(attempt));
         }
     }
@@ -293,7 +304,7 @@ impl World {
     /// A stopping attempt lets go of its devices.
     pub(crate) fn let_go(&mut self, now: Time, attempt: AttemptId) {
         self.attempts[attempt.index()].truth = Truth::Gone;
-        self.tell(now, Event::DevicesReleased { attempt });
+        self.tell(now, attempt, Event::DevicesReleased { attempt });
     }
 
     /// A job that the cluster can never run is left out.

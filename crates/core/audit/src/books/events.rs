@@ -26,9 +26,10 @@ impl Books {
     pub fn apply(&mut self, event: &Event) -> Result<(), Violation> {
         match event {
             Event::Submitted { job, spec } => self.submit(*job, spec)?,
-            Event::Estimated { job, .. } | Event::Checkpoint { job, .. } => {
+            Event::Estimated { job, .. } => {
                 self.job(*job)?;
             }
+            Event::Checkpoint { .. } => {}
             Event::Cancelled { job } => self.cancel(*job)?,
             Event::Held { job } => {
                 let job = self.job_mut(*job)?;

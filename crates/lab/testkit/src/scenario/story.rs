@@ -386,7 +386,7 @@ impl Story {
             truth.saved += if lost { Span::ZERO } else { progress };
             truth.owed = restart;
             let (work, restart) = (truth.saved, truth.owed);
-            self.news.push_back(Event::Checkpoint { job, work, restart });
+            self.news.push_back(Event::Checkpoint { attempt, work, restart });
         }
         self.stop(attempt, lost);
     }
