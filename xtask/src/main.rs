@@ -1,1 +1,64 @@
-fn main() {}
+//! `cargo xtask`: chores of this repository.
+
+mod bench;
+mod instructions;
+mod process;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+chores of this repository
+
+usage: cargo xtask <chore>
+
+  tidy                        check rings, bans, style, links and what is committed
+  determinism                 replay twice, on one thread and on two: the same results?
+  bench [--data DIR] [--runs N] [--write]
+                              CPU time of every policy; --write puts it into docs/benchmarks.md
+  instructions [--check | --write] [NAME]...
+                              instruction counts of hot paths; --check compares them with
+                              xtask/instructions.toml, --write renews that file";
+
+/// Why a chore failed, for people.
+type Failure = String;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (chore, rest) = match arguments.split_first() {
+        Some((chore, rest)) => (chore.as_str(), rest),
+        None => ("help", [].as_slice()),
+    };
+    let done = match chore {
+        "tidy" => no_more(rest).and_then(|()| tidy::run(&root())),
+        "determinism" => no_more(rest).and_then(|()| bench::determinism(&root())),
+        "bench" => bench::run(&root(), rest),
+        "instructions" => instructions::run(&root(), rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => Err(format!("there is no chore {other:?}\n\n{USAGE}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn no_more(rest: &[String]) -> Result<(), Failure> {
+    match rest.first() {
+        None => Ok(()),
+        Some(extra) => Err(format!("unexpected argument {extra:?}\n\n{USAGE}")),
+    }
+}
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask lies in the workspace's root").to_owned()
+}

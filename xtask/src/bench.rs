@@ -1,0 +1,181 @@
+//! `cargo xtask bench` and `cargo xtask determinism`: run the measuring program and judge.
+
+use crate::Failure;
+use crate::process::{build_bench, git, output};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PAGE: &str = "docs/benchmarks.md";
+const BEGIN: &str = "<!-- written by `cargo xtask bench --write`: begin -->";
+const END: &str = "<!-- written by `cargo xtask bench --write`: end -->";
+
+struct Options {
+    data: Option<PathBuf>,
+    runs: u32,
+    write: bool,
+}
+
+impl Options {
+    fn of(arguments: &[String]) -> Result<Options, Failure> {
+        let mut options = Options { data: None, runs: 5, write: false };
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let mut value = || rest.next().ok_or_else(|| format!("{argument} takes a value"));
+            match argument.as_str() {
+                "--data" => options.data = Some(PathBuf::from(value()?)),
+                "--runs" => {
+                    let runs = value()?;
+                    options.runs = runs.parse().map_err(|_| format!("{runs:?} is no count"))?;
+                }
+                "--write" => options.write = true,
+                other => return Err(format!("unexpected argument {other:?}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Measures the CPU time of every policy and prints it.
+///
+/// # Errors
+/// If the measuring program does not build or fails, or the page cannot be written.
+pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
+    let options = Options::of(arguments)?;
+    let data = data(root, options.data)?;
+    let program = build_bench(root)?;
+    let mut command = Command::new(program);
+    command.args(["replays", &options.runs.to_string()]).args(&data);
+    let table = output(&mut command)?;
+    let report = format!("{}\n{table}", preamble(root, options.runs)?);
+    print!("{report}");
+    if data.is_none() {
+        eprintln!("skipped: the real month (no data folder; give one with --data)");
+    }
+    if options.write {
+        let page = root.join(PAGE);
+        let old = std::fs::read_to_string(&page);
+        let old = old.map_err(|error| format!("cannot read {PAGE}: {error}"))?;
+        let new = insert(&old, &report)?;
+        std::fs::write(&page, new).map_err(|error| format!("cannot write {PAGE}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// The data folder: as given, of the environment, or beside the repository.
+fn data(root: &Path, given: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
+    let holds_month = |folder: &PathBuf| folder.join("helios_venus").is_dir();
+    if let Some(folder) = given {
+        let shown = folder.display().to_string();
+        return match holds_month(&folder) {
+            true => Ok(Some(folder)),
+            false => Err(format!("--data {shown}: there is no folder helios_venus in it")),
+        };
+    }
+    let folder = std::env::var_os("DEEPSHARE_DATA")
+        .map_or_else(|| root.join("../shared/data"), |folder| root.join(folder));
+    Ok(Some(folder).filter(holds_month))
+}
+
+/// What was measured where, and how to measure it again.
+fn preamble(root: &Path, runs: u32) -> Result<String, Failure> {
+    let commit = output(git(root).args(["rev-parse", "--short", "HEAD"]))?;
+    let changed = !output(git(root).args(["status", "--porcelain", "--", "crates"]))?.is_empty();
+    let rust = output(Command::new("rustc").arg("--version"))?;
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    Ok(format!(
+        "{}, {cores} cores shared with other work; {}. Commit {}{}. `cargo xtask bench --runs {runs}`: \
+         process CPU time of one replay on one thread, reading and reports left out; median, least \
+         and most of {runs} runs.\n",
+        cpu_model(),
+        rust.trim(),
+        commit.trim(),
+        if changed { " with changes" } else { "" },
+    ))
+}
+
+fn cpu_model() -> String {
+    let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = facts.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(|| "CPU of unknown model".to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+/// Puts the report between the page's marks.
+fn insert(page: &str, report: &str) -> Result<String, Failure> {
+    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some((before, after))
+    });
+    let (before, after) =
+        parts.ok_or_else(|| format!("{PAGE} lacks the marks {BEGIN} and {END}"))?;
+    Ok(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", report.trim_end()))
+}
+
+/// Replays a week in two processes, on one thread and on two, and compares the results.
+///
+/// # Errors
+/// If any differ.
+pub fn determinism(root: &Path) -> Result<(), Failure> {
+    let program = build_bench(root)?;
+    let hashes = |threads: &str| {
+        println!("determinism: a generated week under every policy, threads: {threads}");
+        output(Command::new(&program).args(["determinism", threads]))
+    };
+    let (one, two) = (hashes("1")?, hashes("2")?);
+    print!("{one}");
+    let differing = differences(&one, &two);
+    if differing.is_empty() {
+        println!("determinism: {} results, the same both times", one.lines().count());
+        return Ok(());
+    }
+    Err(format!(
+        "results depend on more than the inputs:\n{}\nlook for an unordered map, a clock or chance \
+         without a seed in what these runs share",
+        differing.join("\n")
+    ))
+}
+
+/// Lines that are not the same.
+fn differences(one: &str, two: &str) -> Vec<String> {
+    let pairs = one.lines().zip(two.lines()).filter(|(one, two)| one != two);
+    let mut found: Vec<String> = pairs.map(|(one, two)| format!("  {one}\n  {two}")).collect();
+    let (first, second) = (one.lines().count(), two.lines().count());
+    if first != second {
+        found.push(format!("  {first} results, then {second}"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_replaces_what_was_between_the_marks_and_nothing_else() {
+        let page = format!("# A\n{BEGIN}\nold\n{END}\nrest\n");
+        let new = insert(&page, "| new |\n").unwrap();
+        assert_eq!(new, format!("# A\n{BEGIN}\n\n| new |\n\n{END}\nrest\n"));
+        assert_eq!(insert(&new, "| new |\n").unwrap(), new);
+        assert!(insert("# A\n", "x").is_err());
+    }
+
+    #[test]
+    fn results_that_differ_or_are_missing_are_shown() {
+        assert!(differences("a\nb\n", "a\nb\n").is_empty());
+        assert_eq!(differences("a\nb\n", "a\nc\n"), ["  b\n  c"]);
+        assert_eq!(differences("a\nb\n", "a\n").len(), 1);
+    }
+
+    #[test]
+    fn options_are_read_and_wrong_ones_refused() {
+        let of = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            Options::of(&words)
+        };
+        let options = of(&["--runs", "3", "--write", "--data", "d"]).unwrap();
+        assert_eq!((options.runs, options.write), (3, true));
+        assert_eq!(options.data, Some(PathBuf::from("d")));
+        for wrong in [&["--runs"][..], &["--runs", "x"], &["--fast"]] {
+            assert!(of(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Other programs: cargo, git, valgrind.
+
+use crate::Failure;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The cargo that runs this chore.
+pub fn cargo(root: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// Git on the repository, whoever owns its folder.
+pub fn git(root: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.current_dir(root).args(["-c", "safe.directory=*"]);
+    command
+}
+
+/// Runs a command and returns what it printed.
+///
+/// # Errors
+/// If it cannot be started or fails; with what it said.
+pub fn output(command: &mut Command) -> Result<String, Failure> {
+    let shown = format!("{command:?}");
+    let done = command.stdin(Stdio::null()).output();
+    let done = done.map_err(|error| format!("cannot run {shown}: {error}"))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(format!("{shown} failed ({}):\n{}", done.status, said.trim_end()));
+    }
+    String::from_utf8(done.stdout).map_err(|_| format!("{shown} printed something not UTF-8"))
+}
+
+/// Builds the program that drives the simulator and returns its path.
+///
+/// # Errors
+/// If it does not build.
+pub fn build_bench(root: &Path) -> Result<PathBuf, Failure> {
+    let mut command = cargo(root);
+    command.args(["build", "--release", "--quiet", "--package", "deepshare-bench"]);
+    let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
+    if !status.success() {
+        return Err("deepshare-bench does not build; see above".to_owned());
+    }
+    let mut metadata = cargo(root);
+    metadata.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]);
+    let metadata: serde_json::Value = serde_json::from_str(&output(&mut metadata)?)
+        .map_err(|error| format!("cargo metadata printed no JSON: {error}"))?;
+    let target = metadata["target_directory"].as_str();
+    let target = target.ok_or("cargo metadata names no target directory")?;
+    let name = format!("deepshare-bench{}", std::env::consts::EXE_SUFFIX);
+    Ok(Path::new(target).join("release").join(name))
+}
