@@ -3,6 +3,8 @@
 //! Needs the data folder (`DEEPSHARE_DATA`, default `../shared/data`); says that it was skipped
 //! where that is absent.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its input has failed")]
+
 use deepshare_metrics::{JobRecord, RunRecord};
 use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
