@@ -100,12 +100,16 @@ impl Tenants {
         match mode {
             CapacityMode::Partition | CapacityMode::Pool => Ok(()),
             CapacityMode::Hard => {
+                // What can never be is said before what cannot be now.
                 for tenant in self.lineage(id) {
                     let quota = self.spec(tenant).quota.of(gpu_type);
-                    let used = self.used(tenant, gpu_type);
                     if gpus > quota {
                         return Err(Reason::LargerThanQuota { tenant, need: gpus, quota });
                     }
+                }
+                for tenant in self.lineage(id) {
+                    let quota = self.spec(tenant).quota.of(gpu_type);
+                    let used = self.used(tenant, gpu_type);
                     if used + gpus > quota {
                         let need = gpus;
                         return Err(Reason::OverQuota { tenant, gpu_type, need, used, quota });

@@ -376,9 +376,18 @@ impl Engine {
         attempt.state = before;
         attempt.eviction = None;
         attempt.no_eviction_before = now + pause;
+        let job = attempt.job;
+        let nodes: Vec<NodeId> = attempt.placement.iter().map(|slice| slice.node).collect();
         for waiter in std::mem::take(&mut attempt.waiters) {
             let job = self.state.drop_reservation(waiter, out);
             self.after_attempt(job, None);
+        }
+        // What came up while the eviction was under way ends it all the same.
+        let lost = |node: &NodeId| self.state.nodes[node.index()].condition == NodeCondition::Lost;
+        if nodes.iter().any(lost) {
+            self.state.begin_eviction(id, EvictReason::NodeLost, out);
+        } else if self.state.job(job).cancelled {
+            self.state.begin_eviction(id, EvictReason::Cancelled, out);
         }
     }
 

@@ -186,6 +186,11 @@ impl State {
         let pool = self.pool_of(job).index();
         self.pools[pool].live.remove(&id);
         self.pools[pool].dirty = true;
+        for slice in &placement {
+            // Its node may serve another pool by now.
+            let pool = self.nodes[slice.node.index()].spec.pool.index();
+            self.pools[pool].dirty = true;
+        }
         let stint = running_since.map_or(Span::ZERO, |since| self.now.saturating_since(since));
         self.book_progress(job, stint);
         for waiter in waiters {

@@ -29,6 +29,8 @@ pub struct ConservativeBackfill {
 struct Reservation {
     start: Time,
     end: Time,
+    /// What the job was expected to take when it was planned.
+    run_time: Span,
     placement: Placement,
 }
 
@@ -113,12 +115,33 @@ impl Plan {
             let mut over = over.peekable();
             over.peek().is_none() || over.all(|(_, &end)| end == now)
         };
-        let all_wait =
-            || self.reserved.keys().all(|&job| state.job(job).state == JobState::Waiting);
+        let as_expected = || {
+            self.reserved.iter().all(|(&job, reservation)| {
+                state.job(job).state == JobState::Waiting
+                    && reservation.run_time == expected_run_time(state, job)
+            })
+        };
         self.generation == state.generation()
             && all_run
             && (live == self.running.len() || ended_on_time())
-            && all_wait()
+            && as_expected()
+            && self.in_order(state, pool)
+    }
+
+    /// Whether no job without a reservation goes before one that has one: a job that was held or
+    /// lost its node returns to its place.
+    fn in_order(&self, state: &State, pool: PoolId) -> bool {
+        let mut walk = state.walk(pool);
+        let mut planned = 0;
+        while planned < self.reserved.len()
+            && let Some(job) = walk.next(state)
+        {
+            if !self.reserved.contains_key(&job) {
+                return false;
+            }
+            planned += 1;
+        }
+        true
     }
 
     fn forget_past(&mut self, now: Time) {
@@ -141,9 +164,8 @@ impl Plan {
 
     /// Gives a job the earliest start at which it fits for all of its run time.
     fn reserve(&mut self, state: &State, job: JobId) {
-        let entry = state.job(job);
-        let need = entry.gpus();
-        let run_time = entry.left_at_start().unwrap_or(Span::MAX);
+        let need = state.job(job).gpus();
+        let run_time = expected_run_time(state, job);
         let mut first = 0;
         while first < self.steps.len() {
             let start = self.steps[first].0;
@@ -158,7 +180,7 @@ impl Plan {
             if let Some(placement) = self.fits(state, job, first, last) {
                 self.occupy(state, job, start, end, &placement);
                 self.starts.insert((start, job));
-                self.reserved.insert(job, Reservation { start, end, placement });
+                self.reserved.insert(job, Reservation { start, end, run_time, placement });
                 return;
             }
             first += 1;
@@ -231,4 +253,9 @@ impl Plan {
             draft.wake_at(start);
         }
     }
+}
+
+/// What a waiting job is expected to take; at least an instant, since it needs its devices then.
+fn expected_run_time(state: &State, job: JobId) -> Span {
+    state.job(job).left_at_start().unwrap_or(Span::MAX).max(Span(1))
 }
