@@ -2,9 +2,19 @@
 //!
 //! - [`run_scenario`]: readable scripts that drive an engine event by event, with the replies
 //!   committed beside the script (`scenarios/`, `docs/formats/scenario.md`).
+//! - [`RandomWorld`]: a seed stands for a cluster, a load, a policy and faults; properties hold in
+//!   all of them, and a world that fails can be made smaller.
+//! - [`Storm`]: random events straight on an engine, in and out of order, with a twin restored from
+//!   snapshots.
 //!
 //! The independent auditor watches every step in all of it.
 
 mod scenario;
+mod storm;
+mod traces;
+mod worlds;
 
 pub use scenario::{ScenarioError, Strain, run_scenario, run_scenario_under};
+pub use storm::{Storm, StormDamage};
+pub use traces::{plain_job, trace_of};
+pub use worlds::{RandomWorld, Trouble};

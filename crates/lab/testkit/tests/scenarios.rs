@@ -7,8 +7,8 @@ fn scenarios() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios")];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in std::fs::read_dir(&folder).expect("scenarios are beside the crates") {
+            let path = entry.expect("a folder can be read").path();
             match path.is_dir() {
                 true => folders.push(path),
                 false if path.extension().is_some_and(|end| end == "scn") => found.push(path),
@@ -52,7 +52,7 @@ fn every_scenario_replies_what_is_committed() {
 
 fn all_say_the_same_under(strain: Strain) {
     for path in scenarios() {
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = std::fs::read_to_string(&path).expect("found just before");
         let calm = run_scenario(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         let strained =
             run_scenario_under(&text, strain).unwrap_or_else(|error| panic!("{path:?}: {error}"));

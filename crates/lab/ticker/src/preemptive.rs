@@ -46,11 +46,7 @@ impl VirtualCluster {
 
     /// All jobs in the order that decides between equal keys: the sorts above are stable.
     fn list_for_selection(&self, artifact: Pending) -> Vec<usize> {
-        let (mut running, mut pending) = (self.running.clone(), self.pending.clone());
-        if self.is_plain() {
-            running.sort();
-            pending.sort();
-        }
+        let (running, pending) = (self.running.clone(), self.pending.clone());
         match artifact {
             Pending::First if !self.is_plain() => [pending, running].concat(),
             _ => [running, pending].concat(),

@@ -30,7 +30,7 @@ impl VirtualCluster {
         if self.is_plain() {
             self.give_priorities();
             let jobs = &self.jobs;
-            self.pending.sort_by_key(|&job| (jobs[job].priority, job));
+            self.pending.sort_by_key(|&job| (jobs[job].priority, jobs[job].job.gpus, job));
         } else {
             let jobs = &self.jobs;
             self.pending.sort_by_key(|&job| jobs[job].job.gpus);

@@ -27,8 +27,9 @@ pub enum Semantics {
     /// The same loop without those oddities:
     /// - a preemptable job placed at T with R seconds left ends at T + R;
     /// - Tiresias decides every second, and demotes at its threshold;
-    /// - at equal keys running jobs go before waiting ones, then trace order decides;
-    /// - QSSF orders by estimated GPU-seconds, then trace order.
+    /// - at equal keys running jobs go before waiting ones, then whoever started, or began to
+    ///   wait, earlier;
+    /// - QSSF orders by estimated GPU-seconds, then GPU count, then trace order.
     Plain,
 }
 

@@ -39,6 +39,7 @@ const COMMANDS: &[Entry] = commands! {
         |s, w, u| with_node(s, w, u, |node| Event::NodeCordoned { node, cordoned: true });
     "uncordon" " NODE"
         |s, w, u| with_node(s, w, u, |node| Event::NodeCordoned { node, cordoned: false });
+    "move" " NODE TENANT" setup::move_node;
     "device" " NODE.DEVICE bad|good" device;
     // Jobs.
     "submit" " NAME gpus=N|members=MxG [key=value ..]" submit;

@@ -177,6 +177,19 @@ pub(crate) fn cluster(
     Ok(())
 }
 
+pub(crate) fn move_node(
+    story: &mut Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+) -> Result<(), Fault> {
+    let node = story.names.node(words.need("the node", usage)?)?;
+    let tenant = words.need("whose partition it joins", usage)?;
+    words.done(usage)?;
+    let tenant = story.names.tenant(tenant)?;
+    let pool = pool_of(story, tenant);
+    story.tell(Event::NodeMoved { node, pool })
+}
+
 fn pool_of(story: &Story, tenant: TenantId) -> PoolId {
     match story.setup.engine.capacity {
         CapacityMode::Partition => PoolId::from_index(tenant.index()),

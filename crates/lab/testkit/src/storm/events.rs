@@ -1,0 +1,256 @@
+//! Makes events up.
+
+use deepshare_engine::{BindFailure, CapacityMode, Engine, Event};
+use deepshare_model::{
+    AttemptId, Class, Demand, Epoch, GpuTypeId, JobId, JobSpec, Layout, NodeId, NodeSpec, Outcome,
+    PoolId, Quota, Resources, Sharing, Span, TenantId, TenantSpec, Time, UserId,
+};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+const TENANTS: u32 = 3;
+const NODES: usize = 6;
+/// Jobs that may wait before only a few more come.
+const CROWD: u32 = 40;
+/// Past events from which one is told again.
+const MEMORY: usize = 24;
+
+/// True for events that issue ids: leaving one out would break those after it.
+pub(super) fn is_dense(event: &Event) -> bool {
+    matches!(event, Event::Submitted { .. } | Event::NodeAdded { .. } | Event::TenantSet { .. })
+}
+
+/// The same events without a job: later jobs move up.
+pub(super) fn without_job(events: &[(Time, Event)], gone: JobId) -> Vec<(Time, Event)> {
+    let mut kept = events.to_vec();
+    kept.retain_mut(|(_, event)| match event {
+        Event::Submitted { job, .. }
+        | Event::Estimated { job, .. }
+        | Event::Cancelled { job }
+        | Event::Held { job }
+        | Event::Unheld { job } => {
+            let stays = *job != gone;
+            job.0 -= u32::from(*job > gone);
+            stays
+        }
+        _ => true,
+    });
+    kept
+}
+
+/// Up to a minute, in whole seconds.
+fn span(rng: &mut Pcg64Mcg) -> Span {
+    Span::from_secs(rng.random_range(0..=60))
+}
+
+/// Where events come from.
+pub(super) struct Source {
+    rng: Pcg64Mcg,
+    capacity: CapacityMode,
+    now: Time,
+    tenants: u32,
+    memory: Vec<Event>,
+}
+
+impl Source {
+    pub(super) fn new(seed: u64, capacity: CapacityMode) -> Source {
+        let rng = Pcg64Mcg::seed_from_u64(seed);
+        Source { rng, capacity, now: Time::ZERO, tenants: 0, memory: Vec::new() }
+    }
+
+    /// The next event and its instant.
+    pub(super) fn next(&mut self, engine: &Engine) -> (Time, Event) {
+        let state = engine.state();
+        if self.tenants < TENANTS {
+            self.tenants += 1;
+            let event = self.tenant(TenantId(self.tenants - 1));
+            return (self.now, event);
+        }
+        if state.nodes().len() < NODES {
+            let node = NodeId::from_index(state.nodes().len());
+            let spec = self.node();
+            return (self.now, Event::NodeAdded { node, spec });
+        }
+        // Stay, and let more happen at this instant; or close it and go on.
+        if self.rng.random_bool(0.4) {
+            if engine.next_wakeup().is_some_and(|at| at <= self.now) {
+                return (self.now, Event::Wake);
+            }
+            self.now = self.now + self.pass(engine);
+        }
+        let event = match self.rng.random_range(0..100) {
+            0..4 if !self.memory.is_empty() => self.again(),
+            _ => self.fresh(engine),
+        };
+        if self.memory.len() == MEMORY {
+            self.memory.remove(0);
+        }
+        self.memory.push(event.clone());
+        (self.now, event)
+    }
+
+    /// How long nothing happens: never beyond what the engine waits for.
+    fn pass(&mut self, engine: &Engine) -> Span {
+        let until = engine.next_wakeup().map(|at| at.saturating_since(self.now));
+        // A plan may lie in the far future; the storm does not.
+        let until = until.filter(|&until| until < Span::from_secs(10_000));
+        let some = Span(self.rng.random_range(1..=5_000_000));
+        match until {
+            Some(until) if self.rng.random_bool(0.5) || some > until => until,
+            _ => some,
+        }
+    }
+
+    fn again(&mut self) -> Event {
+        let at = self.rng.random_range(0..self.memory.len());
+        self.memory[at].clone()
+    }
+
+    fn fresh(&mut self, engine: &Engine) -> Event {
+        let waiting: u32 = engine.state().pools().iter().map(|pool| pool.waiting_jobs()).sum();
+        let submit = if waiting < CROWD { 25 } else { 3 };
+        match self.rng.random_range(0..100) {
+            roll if roll < submit => self.submission(engine),
+            roll if roll < 72 => self.about_attempt(engine),
+            roll if roll < 86 => self.about_job(engine),
+            roll if roll < 96 => self.about_node(engine),
+            96 => self.tenant_again(),
+            97 => Event::Leadership { epoch: Epoch(self.rng.random_range(0..5)) },
+            _ => Event::Wake,
+        }
+    }
+
+    fn tenant(&mut self, tenant: TenantId) -> Event {
+        let pool = match self.capacity {
+            CapacityMode::Partition => PoolId(tenant.0 as u16),
+            CapacityMode::Hard | CapacityMode::Pool => PoolId(0),
+        };
+        let mut quota = Quota::default();
+        for gpu_type in 0..2 {
+            quota.set(GpuTypeId(gpu_type), self.rng.random_range(0..=16));
+        }
+        let parent = (tenant.0 > 0 && self.rng.random_bool(0.3)).then_some(TenantId(0));
+        Event::TenantSet { tenant, spec: TenantSpec { parent, ..TenantSpec::new(pool, quota) } }
+    }
+
+    fn tenant_again(&mut self) -> Event {
+        let tenant = TenantId(self.rng.random_range(0..TENANTS));
+        self.tenant(tenant)
+    }
+
+    fn pool(&mut self) -> PoolId {
+        match self.capacity {
+            CapacityMode::Partition => PoolId(self.rng.random_range(0..TENANTS as u16)),
+            CapacityMode::Hard | CapacityMode::Pool => PoolId(0),
+        }
+    }
+
+    fn node(&mut self) -> NodeSpec {
+        let gpus = [1, 2, 4, 8, 8][self.rng.random_range(0..5)];
+        let cores = u64::from(gpus) * 4_000;
+        let capacity = match self.rng.random_bool(0.5) {
+            true => Resources { cpu_milli: cores, ..Resources::UNLIMITED },
+            false => Resources::UNLIMITED,
+        };
+        let gpu_type = GpuTypeId(self.rng.random_range(0..2));
+        NodeSpec { pool: self.pool(), gpu_type, gpus, gpu_memory_mib: 0, capacity }
+    }
+
+    fn submission(&mut self, engine: &Engine) -> Event {
+        let rng = &mut self.rng;
+        let each = rng.random_range(1..=4);
+        let (gpus, layout) = match rng.random_range(0..4) {
+            0 => (each * rng.random_range(1..=3), Layout::Members(each)),
+            _ => ([1, 1, 2, 3, 4, 8, 12][rng.random_range(0..7)], Layout::Consolidated),
+        };
+        let demand = Demand {
+            layout,
+            gpu_type: rng.random_bool(0.2).then(|| GpuTypeId(rng.random_range(0..2))),
+            per_gpu: Resources { cpu_milli: rng.random_range(0..6_000), memory_mib: 0 },
+            ..Demand::gpus(gpus)
+        };
+        let spec = JobSpec {
+            tenant: TenantId(rng.random_range(0..TENANTS)),
+            user: UserId(0),
+            class: [Class::Guaranteed, Class::BestEffort][rng.random_range(0..2)],
+            priority: 0,
+            submit: self.now,
+            demand,
+            sharing: Sharing::default(),
+            profile: None,
+            requested_time: None,
+        };
+        let job = JobId::from_index(engine.state().jobs().len());
+        Event::Submitted { job, spec }
+    }
+
+    fn about_attempt(&mut self, engine: &Engine) -> Event {
+        let state = engine.state();
+        let live: Vec<AttemptId> = (0..state.pools().len())
+            .flat_map(|pool| state.live(PoolId::from_index(pool)))
+            .map(|attempt| attempt.id)
+            .collect();
+        let rng = &mut self.rng;
+        let attempt = match live.is_empty() || rng.random_bool(0.1) {
+            // Over long ago, or yet to come.
+            true => AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1)),
+            false => live[rng.random_range(0..live.len())],
+        };
+        match rng.random_range(0..27) {
+            0..4 => Event::Bound { attempt },
+            4..10 => Event::Running { attempt },
+            10..13 => {
+                let outcome = Outcome::ALL[rng.random_range(0..Outcome::ALL.len())];
+                Event::Finished { attempt, outcome }
+            }
+            13..18 => Event::DevicesReleased { attempt },
+            18 => {
+                let failures =
+                    [BindFailure::Transient, BindFailure::Conflict, BindFailure::Permanent];
+                Event::BindFailed { attempt, failure: failures[rng.random_range(0..3)] }
+            }
+            19 => Event::Rejected { attempt },
+            20 => Event::StartOverdue { attempt },
+            21 => Event::Terminating { attempt, until: self.now },
+            22..24 => Event::EvictionRefused { attempt },
+            _ => Event::Checkpoint { attempt, work: span(rng), restart: span(rng) },
+        }
+    }
+
+    fn about_job(&mut self, engine: &Engine) -> Event {
+        let jobs = engine.state().jobs().len();
+        if jobs == 0 {
+            return Event::Wake;
+        }
+        let rng = &mut self.rng;
+        let recent = jobs.saturating_sub(60);
+        let job = JobId::from_index(rng.random_range(recent..jobs));
+        match rng.random_range(0..10) {
+            0..6 => Event::Estimated { job, run_time: span(rng) },
+            6 => Event::Cancelled { job },
+            7 => Event::Held { job },
+            8..10 => Event::Unheld { job },
+            _ => match engine.state().job(job).active() {
+                Some(attempt) => Event::Checkpoint { attempt, work: span(rng), restart: span(rng) },
+                None => Event::Wake,
+            },
+        }
+    }
+
+    fn about_node(&mut self, engine: &Engine) -> Event {
+        let nodes = engine.state().nodes();
+        let node = NodeId::from_index(self.rng.random_range(0..nodes.len()));
+        match self.rng.random_range(0..13) {
+            0 => Event::NodeLost { node },
+            1..5 => Event::NodeRecovered { node },
+            5 => Event::NodeCordoned { node, cordoned: true },
+            6..8 => Event::NodeCordoned { node, cordoned: false },
+            8 => Event::NodeMoved { node, pool: self.pool() },
+            _ => {
+                let device = self.rng.random_range(0..nodes[node.index()].spec.gpus);
+                let healthy = self.rng.random_bool(0.7);
+                Event::DeviceHealth { node, device, healthy }
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What a seed stands for, and how parts are left out of it.
+
+use super::Trouble;
+use crate::traces::{plain_job, trace_of};
+use deepshare_engine::{CapacityMode, EngineSettings, Placer};
+use deepshare_model::{Class, GpuTypeId, NodeId, Outcome, Quota, Span, TenantId, Time, UserId};
+use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
+use deepshare_sim::{
+    Actuation, Delay, Estimator, Outage, OutageModel, Outages, Oversize, Restart, SimSettings,
+};
+use deepshare_trace::{Cluster, NodeEntry, TenantEntry, Trace, TraceJob};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// One of the choices.
+pub(super) fn one<T: Copy>(rng: &mut Pcg64Mcg, choices: &[T]) -> T {
+    choices[rng.random_range(0..choices.len())]
+}
+
+fn chance(rng: &mut Pcg64Mcg, percent: u32) -> bool {
+    rng.random_range(0..100) < percent
+}
+
+/// Everything that a seed stands for.
+pub(super) fn world(seed: u64) -> (Trace, Cluster, SimSettings) {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x51);
+    let rng = &mut rng;
+    let capacity = one(rng, &[CapacityMode::Partition, CapacityMode::Hard, CapacityMode::Pool]);
+    let cluster = cluster(rng, capacity);
+    let trace = trace(rng, &cluster);
+    let settings = settings(rng, seed, capacity, &trace, &cluster);
+    (trace, cluster, settings)
+}
+
+fn cluster(rng: &mut Pcg64Mcg, capacity: CapacityMode) -> Cluster {
+    let types = rng.random_range(1..=2usize);
+    let tenants = rng.random_range(1..=4usize);
+    let few_cpus = chance(rng, 25);
+    let nodes: Vec<NodeEntry> = (0..rng.random_range(1..=8usize))
+        .map(|index| {
+            let gpus = one(rng, &[1, 2, 4, 4, 8, 8, 8]);
+            let tenant = (capacity == CapacityMode::Partition)
+                .then(|| TenantId::from_index(rng.random_range(0..tenants)));
+            NodeEntry {
+                name: format!("n{index}"),
+                tenant,
+                gpu_type: GpuTypeId::from_index(rng.random_range(0..types)),
+                gpus,
+                gpu_memory_mib: 0,
+                cpu_milli: few_cpus.then(|| u64::from(gpus) * 4_000),
+                memory_mib: None,
+            }
+        })
+        .collect();
+    let all: u32 = nodes.iter().map(|node| node.gpus).sum();
+    let family = capacity == CapacityMode::Hard && tenants > 2 && chance(rng, 40);
+    let tenants = (0..tenants)
+        .map(|index| {
+            let mut quota = Quota::default();
+            for gpu_type in 0..types {
+                quota.set(GpuTypeId::from_index(gpu_type), rng.random_range(1..=all));
+            }
+            let parent = (family && index > 0).then_some(TenantId(0));
+            TenantEntry { parent, ..TenantEntry::new(format!("t{index}"), quota) }
+        })
+        .collect();
+    let gpu_types = (0..types).map(|index| format!("type-{index}")).collect();
+    Cluster { tenants, nodes, gpu_types }
+}
+
+fn trace(rng: &mut Pcg64Mcg, cluster: &Cluster) -> Trace {
+    let count = rng.random_range(5..=120usize);
+    let users = rng.random_range(1..=4usize);
+    let few_cpus = cluster.nodes.iter().any(|node| node.cpu_milli.is_some());
+    let typed = chance(rng, 30);
+    // Whole seconds make ties; microseconds make none.
+    let unit = one(rng, &[1_000_000u64, 1_000_000, 1]);
+    let gap = one(rng, &[0, 5, 20, 60, 200]);
+    let longest = one(rng, &[10, 100, 600]);
+    let ties = chance(rng, 40);
+    let mut submit = 0;
+    let jobs = (0..count)
+        .map(|index| {
+            if !chance(rng, 30) {
+                submit += rng.random_range(0..=gap * 1_000_000 / unit) * unit;
+            }
+            let duration = match ties {
+                true => one(rng, &[0, 1, 10, 10, 60]).min(longest) * 1_000_000,
+                false => rng.random_range(1..=longest * 1_000_000 / unit) * unit,
+            };
+            let gpus = one(rng, &[1, 1, 1, 2, 2, 3, 4, 4, 8, 12, 16]);
+            TraceJob {
+                tenant: TenantId::from_index(rng.random_range(0..cluster.tenants.len())),
+                user: UserId::from_index(rng.random_range(0..users)),
+                gpu_type: (typed && chance(rng, 40))
+                    .then(|| GpuTypeId::from_index(rng.random_range(0..cluster.gpu_types.len()))),
+                cpu_milli: match few_cpus {
+                    true => u64::from(gpus) * rng.random_range(0..=8_000),
+                    false => 0,
+                },
+                outcome: one(rng, &Outcome::ALL),
+                class: chance(rng, 30).then_some(Class::BestEffort),
+                priority: rng.random_range(0..3),
+                ..plain_job(index, gpus, Time(submit), Span(duration))
+            }
+        })
+        .collect();
+    let gpu_types = cluster.gpu_types.clone();
+    Trace { gpu_types, ..trace_of(jobs, cluster.tenant_names()) }
+}
+
+fn settings(
+    rng: &mut Pcg64Mcg,
+    seed: u64,
+    capacity: CapacityMode,
+    trace: &Trace,
+    cluster: &Cluster,
+) -> SimSettings {
+    let name = one(rng, &PolicyConfig::NAMES);
+    let mut settings = SimSettings::new(PolicyConfig::by_name(name).expect("a listed name"));
+    settings.engine = EngineSettings {
+        capacity,
+        placer: one(rng, &[Placer::Consolidate, Placer::ConsolidateArtifact, Placer::NodeOrder]),
+        cycle: one(rng, &[Span::ZERO, Span::ZERO, Span(50_000), Span::from_secs(1)]),
+        ..EngineSettings::default()
+    };
+    settings.estimates = estimates(rng, trace);
+    if chance(rng, 50) {
+        settings.actuation = actuation(rng);
+    }
+    policy(rng, &mut settings);
+    settings.oversize = Oversize::Skip;
+    settings.audit = true;
+    settings.seed = seed;
+    settings.max_idle_steps = 300_000;
+    settings.outages = outages(rng, trace, cluster);
+    settings
+}
+
+fn policy(rng: &mut Pcg64Mcg, settings: &mut SimSettings) {
+    settings.restart = Restart {
+        overhead: one(rng, &[Span::ZERO, Span::from_secs(5), Span::from_secs(40)]),
+        overhead_wide: one(rng, &[Span::ZERO, Span::from_secs(60)]),
+        wide_above: one(rng, &[2, 8]),
+        checkpoint_interval: one(rng, &[Span::ZERO, Span::from_secs(7), Span::from_secs(60)]),
+        overhead_accumulates: chance(rng, 30),
+    };
+    match &mut settings.policy {
+        PolicyConfig::Srtf { ties, spare_unneeded } => {
+            *spare_unneeded = chance(rng, 70);
+            if chance(rng, 30) {
+                // Equals displace each other for ever unless every restart sets the victim back
+                // further, and the policy knows it.
+                *ties = TieOrder::WaitingFirst;
+                settings.estimates = Estimator::Oracle;
+                settings.engine.cycle = Span::SECOND;
+                let floor = Span::from_secs(3);
+                settings.restart.overhead = settings.restart.overhead.max(floor);
+                settings.restart.overhead_wide = settings.restart.overhead_wide.max(floor);
+                settings.restart.checkpoint_interval = Span::ZERO;
+                settings.restart.overhead_accumulates = true;
+                settings.actuation = Actuation::default();
+            }
+        }
+        PolicyConfig::Qssf { first_second_by_gpus } => *first_second_by_gpus = chance(rng, 40),
+        PolicyConfig::Tiresias {
+            thresholds,
+            interval,
+            promote_after_milli,
+            demotion,
+            spare_unneeded,
+        } => {
+            let low = rng.random_range(1..=200);
+            *thresholds = vec![Span::from_secs(low).on(1)];
+            if chance(rng, 50) {
+                thresholds.push(Span::from_secs(low * 5).on(1));
+            }
+            *interval = one(rng, &[Span::ZERO, Span::from_secs(60)]);
+            if chance(rng, 40) {
+                *promote_after_milli = Some(rng.random_range(1_000..=8_000));
+                // Promoted again and again, a job makes progress only if a stint is not lost.
+                settings.restart.overhead = Span::ZERO;
+                settings.restart.overhead_wide = Span::ZERO;
+                settings.restart.checkpoint_interval = Span::ZERO;
+            }
+            *demotion = one(rng, &[Demotion::AtThreshold, Demotion::AboveThreshold]);
+            *spare_unneeded = chance(rng, 70);
+        }
+        _ => {}
+    }
+}
+
+fn estimates(rng: &mut Pcg64Mcg, trace: &Trace) -> Estimator {
+    match rng.random_range(0..4) {
+        0 => Estimator::None,
+        1 => Estimator::RunningMean,
+        2 => {
+            let noisy = |job: &TraceJob| Span(job.duration.0 * rng.random_range(1..=30) / 10);
+            let values: Vec<Span> = trace.jobs.iter().map(noisy).collect();
+            Estimator::Given { name: "noisy".to_owned(), values: values.into() }
+        }
+        _ => Estimator::Oracle,
+    }
+}
+
+fn actuation(rng: &mut Pcg64Mcg) -> Actuation {
+    let delay = |rng: &mut Pcg64Mcg| {
+        let min = rng.random_range(0..2_000_000);
+        match rng.random_range(0..3) {
+            0 => Delay::default(),
+            1 => Delay::exactly(Span(min)),
+            _ => Delay { min: Span(min), max: Span(min + rng.random_range(0..20_000_000)) },
+        }
+    };
+    let milli = |rng: &mut Pcg64Mcg| one(rng, &[0, 0, 50, 300]);
+    Actuation {
+        bind: delay(rng),
+        start: delay(rng),
+        stop: delay(rng),
+        news: delay(rng),
+        bind_failure_milli: milli(rng),
+        rejection_milli: milli(rng),
+        refusal_milli: milli(rng),
+        loss_milli: milli(rng),
+        doubling_milli: milli(rng),
+        resync: Span::from_secs(rng.random_range(1..=60)),
+    }
+}
+
+fn outages(rng: &mut Pcg64Mcg, trace: &Trace, cluster: &Cluster) -> Outages {
+    match rng.random_range(0..6) {
+        0 => Outages::Drawn(OutageModel {
+            mean_up: Span::from_secs(rng.random_range(2_000..=20_000)),
+            mean_down: Span::from_secs(rng.random_range(10..=600)),
+        }),
+        1 => {
+            let last = trace.jobs.last().map_or(0, |job| job.submit.0) + 60_000_000;
+            let mut listed = Vec::new();
+            for node in (0..cluster.nodes.len()).map(NodeId::from_index) {
+                if chance(rng, 50) {
+                    let from = Time(rng.random_range(0..=last));
+                    let until = from + Span(rng.random_range(1..=300_000_000));
+                    listed.push(Outage { node, from, until });
+                }
+            }
+            Outages::Listed(listed)
+        }
+        _ => Outages::None,
+    }
+}
+
+pub(super) fn kept_estimates(estimates: &Estimator, positions: &[usize]) -> Estimator {
+    match estimates {
+        Estimator::Given { name, values } => {
+            let values: Vec<Span> = positions.iter().map(|&at| values[at]).collect();
+            Estimator::Given { name: name.clone(), values: values.into() }
+        }
+        other => other.clone(),
+    }
+}
+
+pub(super) fn keep_outages(outages: &mut Outages, positions: &[usize]) {
+    if let Outages::Listed(listed) = outages {
+        listed.retain_mut(|outage| {
+            let new = positions.iter().position(|&at| at == outage.node.index());
+            outage.node = NodeId::from_index(new.unwrap_or_default());
+            new.is_some()
+        });
+    }
+}
+
+pub(super) fn remove(trouble: Trouble, settings: &mut SimSettings, cluster: &mut Cluster) {
+    let actuation = &mut settings.actuation;
+    match trouble {
+        Trouble::Outages => settings.outages = Outages::None,
+        Trouble::Delays => {
+            (actuation.bind, actuation.start, actuation.stop) = Default::default();
+        }
+        Trouble::FailedStarts => {
+            (actuation.bind_failure_milli, actuation.rejection_milli) = (0, 0);
+        }
+        Trouble::Refusals => actuation.refusal_milli = 0,
+        Trouble::LateNews => actuation.news = Delay::default(),
+        Trouble::LostNews => actuation.loss_milli = 0,
+        Trouble::DoubledNews => actuation.doubling_milli = 0,
+        Trouble::RestartCosts => {
+            // That rule needs its costs; see where it is drawn.
+            if !waiting_first(&settings.policy) {
+                (settings.restart.overhead, settings.restart.overhead_wide) = Default::default();
+                settings.restart.checkpoint_interval = Span::ZERO;
+            }
+        }
+        Trouble::Slots => {
+            if !waiting_first(&settings.policy) {
+                settings.engine.cycle = Span::ZERO;
+            }
+        }
+        Trouble::FewCpus => {
+            for node in &mut cluster.nodes {
+                node.cpu_milli = None;
+            }
+        }
+    }
+}
+
+fn waiting_first(policy: &PolicyConfig) -> bool {
+    matches!(policy, PolicyConfig::Srtf { ties: TieOrder::WaitingFirst, .. })
+}
