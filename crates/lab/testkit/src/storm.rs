@@ -16,6 +16,12 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// What the twin is called in messages.
+const TWIN: &str = "restored from a snapshot";
+
+/// Replays tried at most to leave events out.
+const PATIENCE: u32 = 1_500;
+
 /// Wakes between two recorded events after which a replay goes on without more.
 const MOST_WAKES: u32 = 200;
 
@@ -87,9 +93,12 @@ impl Storm {
         }));
         match run.unwrap_or_else(|panic| Err(said(panic.as_ref()))) {
             Ok(()) => Ok(()),
-            // A twin as young as can be differs soonest, and whatever is left out.
             Err(why) => {
-                Err(Storm { snapshot_every: 1, ..self.clone() }.calm(StormDamage { why, events }))
+                // A twin as young as can be differs soonest, whatever is left out; where it is not
+                // the twin that differs, it only takes time.
+                let snapshot_every = if why.contains(TWIN) { 1 } else { u32::MAX };
+                let storm = Storm { snapshot_every, ..self.clone() };
+                Err(storm.calm(StormDamage { why, events }))
             }
         }
     }
@@ -113,6 +122,11 @@ impl Storm {
     /// Leaves out events while the storm still does damage.
     fn calm(&self, damage: StormDamage) -> StormDamage {
         let mut events = damage.events;
+        let mut left = PATIENCE;
+        let mut fails = |events: &[(Time, Event)]| {
+            left = left.saturating_sub(1);
+            left > 0 && self.replay(events).is_err()
+        };
         let mut size = events.len().div_ceil(2);
         while size > 0 {
             let mut at = 0;
@@ -123,7 +137,7 @@ impl Storm {
                 fewer.extend(events[at..end].iter().filter(|(_, event)| kept(event)).cloned());
                 let kept = fewer.len() - at;
                 fewer.extend_from_slice(&events[end..]);
-                if fewer.len() < events.len() && self.replay(&fewer).is_err() {
+                if fewer.len() < events.len() && fails(&fewer) {
                     events = fewer;
                     at += kept;
                 } else {
@@ -134,7 +148,7 @@ impl Storm {
         }
         for job in (0..events.len()).rev().map(JobId::from_index) {
             let fewer = events::without_job(&events, job);
-            if fewer.len() < events.len() && self.replay(&fewer).is_err() {
+            if fewer.len() < events.len() && fails(&fewer) {
                 events = fewer;
             }
         }
@@ -199,8 +213,7 @@ impl<'a> Watched<'a> {
             twin.step(now, event, &mut again).map_err(|illegal| format!("twin: {illegal}"))?;
             if again != commands {
                 return Err(format!(
-                    "{event:?} at {now}: the engine asks for {commands:?}, and restored from a \
-                     snapshot for {again:?}"
+                    "{event:?} at {now}: the engine asks for {commands:?}, and {TWIN} for {again:?}"
                 ));
             }
         }
