@@ -410,10 +410,7 @@ impl Engine {
             _ => {
                 attempt.state = AttemptState::Terminating;
                 attempt.eviction = None;
-                // The first news of an end counts.
-                if !matches!(self.state.job(job).state, JobState::Ended(_)) {
-                    self.state.end_job(job, outcome);
-                }
+                self.state.end_job(job, outcome);
             }
         }
     }

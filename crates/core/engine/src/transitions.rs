@@ -218,8 +218,11 @@ impl State {
         }
     }
 
-    /// Ends a job that is in no queue.
+    /// Ends a job that is in no queue. The first news of an end counts.
     pub(crate) fn end_job(&mut self, job: JobId, outcome: deepshare_model::Outcome) {
-        self.jobs[job.index()].state = JobState::Ended(outcome);
+        let state = &mut self.jobs[job.index()].state;
+        if !matches!(state, JobState::Ended(_)) {
+            *state = JobState::Ended(outcome);
+        }
     }
 }

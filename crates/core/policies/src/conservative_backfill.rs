@@ -61,9 +61,9 @@ impl Policy for ConservativeBackfill {
     fn round(&mut self, draft: &mut Draft<'_>) {
         let pool = draft.pool();
         let kept = self.plans.remove(&pool).filter(|plan| plan.holds(draft.state(), pool));
+        let kept = kept.and_then(|plan| plan.brought_up_to(draft.state(), pool));
         let fresh = kept.is_none();
         let mut plan = kept.unwrap_or_else(|| Plan::new(draft.state(), pool));
-        plan.forget_past(draft.now());
         plan.reserve_waiting(draft.state(), pool);
         if !plan.start_due(draft) && !fresh {
             // A start did not go as planned although nothing else changed: plan anew, once.
@@ -144,13 +144,22 @@ impl Plan {
         true
     }
 
-    fn forget_past(&mut self, now: Time) {
+    /// The plan from now on, if what is free now is what it expected, those about to start counted
+    /// in. Devices can come free of which it knew nothing: those of a job of another pool, say, on
+    /// a node that has changed pools.
+    fn brought_up_to(mut self, state: &State, pool: PoolId) -> Option<Plan> {
+        let now = state.now();
         let past = self.steps.partition_point(|&(at, _)| at <= now).saturating_sub(1);
         self.steps.drain(..past);
-        if let Some((at, _)) = self.steps.first_mut() {
-            *at = now.max(*at);
-        }
+        let (at, expected) = self.steps.first_mut()?;
+        *at = now.max(*at);
         self.running.retain(|_, &mut end| end > now);
+        let actual = Forecast::now(state, pool);
+        let mut contents = actual.contents().clone();
+        for (_, job) in self.starts.iter().take_while(|&&(start, _)| start <= now) {
+            actual.occupy(state, *job, &self.reserved[job].placement, &mut contents);
+        }
+        (contents == *expected).then_some(self)
     }
 
     fn reserve_waiting(&mut self, state: &State, pool: PoolId) {
