@@ -65,10 +65,14 @@ impl Tenants {
         std::iter::successors(first, move |id| self.all[id.index()].spec.parent.filter(known))
     }
 
-    /// The tenant or ancestor, if any, that uses more of a type than its quota.
-    pub(crate) fn overdrawn(&self, id: TenantId, gpu_type: GpuTypeId) -> Option<TenantId> {
-        let over = |&id: &TenantId| self.used(id, gpu_type) > self.spec(id).quota.of(gpu_type);
-        self.lineage(id).find(over)
+    /// The tenant and ancestors that use more of a type than their quota.
+    pub(crate) fn overdrawn(
+        &self,
+        id: TenantId,
+        gpu_type: GpuTypeId,
+    ) -> impl Iterator<Item = TenantId> {
+        let over = move |&id: &TenantId| self.used(id, gpu_type) > self.spec(id).quota.of(gpu_type);
+        self.lineage(id).filter(over)
     }
 
     pub(crate) fn charge(&mut self, id: TenantId, class: Class, gpu_type: GpuTypeId, gpus: u32) {

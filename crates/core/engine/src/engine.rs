@@ -106,7 +106,7 @@ impl Engine {
                 });
                 self.drop_void_reservations(*node, out);
             }
-            Event::TenantSet { tenant, spec } => self.set_tenant(*tenant, spec),
+            Event::TenantSet { tenant, spec } => self.set_tenant(*tenant, spec, out),
             Event::Leadership { epoch } => self.state.epoch = self.state.epoch.max(*epoch),
             Event::Wake => return self.wake(out),
         }
@@ -534,10 +534,13 @@ impl Engine {
         self.change_node(id, |node| node.condition = condition);
     }
 
-    fn set_tenant(&mut self, id: TenantId, spec: &TenantSpec) {
+    fn set_tenant(&mut self, id: TenantId, spec: &TenantSpec, out: &mut Vec<Command>) {
         self.make_pool(spec.pool);
         if self.state.tenants.set(id, spec.clone()) {
             self.state.bill_anew();
+        }
+        for attempt in self.attempts_where(|attempt| attempt.state == AttemptState::Reserved) {
+            self.state.look_again(attempt, out);
         }
         self.state.pools[spec.pool.index()].dirty = true;
         self.recheck_unrunnable();

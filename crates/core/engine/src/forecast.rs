@@ -57,14 +57,19 @@ impl Contents {
 #[derive(Clone, Debug)]
 struct Frame {
     first: NodeId,
-    /// GPU type and GPU memory, by slot.
-    facts: Vec<(GpuTypeId, u32)>,
+    /// GPU type and GPU memory, by slot; `None` for nodes of other pools.
+    facts: Vec<Option<(GpuTypeId, u32)>>,
     types: usize,
 }
 
 impl Frame {
     fn slot(&self, node: NodeId) -> Option<usize> {
-        node.index().checked_sub(self.first.index()).filter(|&slot| slot < self.facts.len())
+        let slot = node.index().checked_sub(self.first.index())?;
+        self.facts.get(slot)?.map(|_| slot)
+    }
+
+    fn facts(&self, slot: usize) -> (GpuTypeId, u32) {
+        self.facts[slot].expect("only nodes of the pool are looked at")
     }
 
     fn quota_slot(&self, tenant: TenantId, gpu_type: GpuTypeId) -> usize {
@@ -106,7 +111,7 @@ impl Ground for OfType<'_> {
     }
 
     fn gpu_memory_mib(&self, node: NodeId) -> u32 {
-        self.forecast.frame.facts[self.slot(node)].1
+        self.forecast.frame.facts(self.slot(node)).1
     }
 }
 
@@ -119,7 +124,7 @@ impl Forecast {
         let nothing = NodeContents { open: Devices::NONE, room: Resources::default() };
         let types = books.free.len();
         let mut forecast = Forecast {
-            frame: Frame { first, facts: vec![(GpuTypeId(0), 0); span], types },
+            frame: Frame { first, facts: vec![None; span], types },
             contents: Contents { nodes: vec![nothing; span], quota: Vec::new(), gpus: 0 },
             indexes: books.free.clone(),
         };
@@ -127,7 +132,7 @@ impl Forecast {
             let node = &state.nodes[id.index()];
             let slot = id.index() - first.index();
             let contents = NodeContents { open: node.open(), room: node.host_room() };
-            forecast.frame.facts[slot] = (node.spec.gpu_type, node.spec.gpu_memory_mib);
+            forecast.frame.facts[slot] = Some((node.spec.gpu_type, node.spec.gpu_memory_mib));
             forecast.contents.put(slot, contents);
         }
         if state.settings.capacity == CapacityMode::Hard {
@@ -163,7 +168,7 @@ impl Forecast {
         let before = self.contents.nodes[slot].open.count();
         self.contents.put(slot, node);
         let id = NodeId::from_index(self.frame.first.index() + slot);
-        let gpu_type = self.frame.facts[slot].0;
+        let gpu_type = self.frame.facts(slot).0;
         self.indexes[gpu_type.index()].change(id, before, node.open.count());
     }
 

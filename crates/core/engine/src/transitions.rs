@@ -5,7 +5,7 @@ use crate::command::{Command, EvictReason};
 use crate::job::JobState;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, Span, TenantId};
+use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, Span, TenantId};
 
 impl State {
     /// Takes a waiting job out of its queue.
@@ -64,6 +64,7 @@ impl State {
                 node.claimed = node.claimed.minus(slice.devices);
                 node.give_host(host);
             });
+            self.tell_new_pool(slice.node, attempt.job);
         }
         let (tenant, class, gpu_type, gpus) = self.billing(attempt);
         self.tenants.refund(tenant, class, gpu_type, gpus);
@@ -73,6 +74,28 @@ impl State {
 
     /// Starts a newly placed attempt if nobody stands in its way, else reserves its devices.
     pub(crate) fn settle(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        if self.await_holders(id) {
+            let attempt = self.attempt(id);
+            let (job, placement) = (attempt.job, attempt.placement.clone());
+            self.jobs[job.index()].last_attempt = Some(id);
+            out.push(Command::Reserve { attempt: id, job, placement });
+        } else {
+            self.start(id, out);
+        }
+    }
+
+    /// Looks again at what a reserved attempt waits for, after quotas changed.
+    pub(crate) fn look_again(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        for holder in std::mem::take(&mut self.attempts[id.index()].awaits) {
+            self.attempts[holder.index()].waiters.retain(|&waiter| waiter != id);
+        }
+        if !self.await_holders(id) {
+            self.start(id, out);
+        }
+    }
+
+    /// Lets an attempt wait for whoever stands in its way, and says whether anybody does.
+    fn await_holders(&mut self, id: AttemptId) -> bool {
         let mut awaits = Vec::new();
         let attempt = self.attempt(id);
         for slice in &attempt.placement {
@@ -88,19 +111,12 @@ impl State {
         awaits.retain(|&holder| self.attempt(holder).state == AttemptState::Terminating);
         awaits.sort_unstable();
         awaits.dedup();
-        let job = attempt.job;
-        if awaits.is_empty() {
-            self.start(id, out);
-            return;
-        }
         for &holder in &awaits {
             self.attempts[holder.index()].waiters.push(id);
         }
-        let attempt = &mut self.attempts[id.index()];
-        attempt.awaits = awaits;
-        let placement = attempt.placement.clone();
-        self.jobs[job.index()].last_attempt = Some(id);
-        out.push(Command::Reserve { attempt: id, job, placement });
+        let waits = !awaits.is_empty();
+        self.attempts[id.index()].awaits = awaits;
+        waits
     }
 
     /// Attempts that use the quota an attempt was promised, where more was promised than there is.
@@ -109,11 +125,14 @@ impl State {
             return Vec::new();
         }
         let (tenant, _, gpu_type, _) = self.billing(attempt);
-        let Some(over) = self.tenants.overdrawn(tenant, gpu_type) else { return Vec::new() };
+        let over: Vec<TenantId> = self.tenants.overdrawn(tenant, gpu_type).collect();
+        if over.is_empty() {
+            return Vec::new();
+        }
         let pool = self.pool_of(attempt.job);
         let uses = |other: &&Attempt| {
             let theirs = self.job(other.job).spec.tenant;
-            self.tenants.lineage(theirs).any(|above| above == over)
+            self.tenants.lineage(theirs).any(|above| over.contains(&above))
         };
         self.live(pool).filter(uses).map(|other| other.id).collect()
     }
@@ -182,15 +201,11 @@ impl State {
                 node.move_out(slice.devices, id);
                 node.give_host(host);
             });
+            self.tell_new_pool(slice.node, job);
         }
         let pool = self.pool_of(job).index();
         self.pools[pool].live.remove(&id);
         self.pools[pool].dirty = true;
-        for slice in &placement {
-            // Its node may serve another pool by now.
-            let pool = self.nodes[slice.node.index()].spec.pool.index();
-            self.pools[pool].dirty = true;
-        }
         let stint = running_since.map_or(Span::ZERO, |since| self.now.saturating_since(since));
         self.book_progress(job, stint);
         for waiter in waiters {
@@ -201,6 +216,16 @@ impl State {
             }
         }
         job
+    }
+
+    /// A node that changed pools gives what its old pool's jobs leave to its new pool, which has no
+    /// other way to know.
+    fn tell_new_pool(&mut self, node: NodeId, job: JobId) {
+        let pool = self.nodes[node.index()].spec.pool;
+        if pool != self.pool_of(job) {
+            self.pools[pool.index()].dirty = true;
+            self.generation += 1;
+        }
     }
 
     /// Adds a finished stint to the job's books. Without a report of what was saved, everything

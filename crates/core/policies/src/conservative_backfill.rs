@@ -44,6 +44,8 @@ struct Plan {
     reserved: BTreeMap<JobId, Reservation>,
     /// Start of every reservation, in order.
     starts: BTreeSet<(Time, JobId)>,
+    /// A job started ahead of one that came before it.
+    passed: bool,
     /// The pool in searchable form, with whatever contents were looked at last.
     scratch: Forecast,
     window: Contents,
@@ -96,6 +98,7 @@ impl Plan {
             running: ends.into_iter().map(|(end, attempt)| (attempt, end)).collect(),
             reserved: BTreeMap::new(),
             starts: BTreeSet::new(),
+            passed: false,
             scratch: then,
             window: Contents::default(),
         }
@@ -121,7 +124,8 @@ impl Plan {
                     && reservation.run_time == expected_run_time(state, job)
             })
         };
-        self.generation == state.generation()
+        !self.passed
+            && self.generation == state.generation()
             && all_run
             && (live == self.running.len() || ended_on_time())
             && as_expected()
@@ -244,6 +248,9 @@ impl Plan {
                 Ok(()) => {
                     let attempt = draft.state().job(job).active().expect("just placed");
                     self.running.insert(attempt, reservation.end);
+                    // Whoever was planned before it did not see it there, and would now.
+                    let place = |job: JobId| (draft.state().job(job).spec.submit, job);
+                    self.passed |= self.reserved.keys().any(|&other| place(other) < place(job));
                 }
                 Err(reason) => {
                     draft.refuse(job, reason);
@@ -258,7 +265,9 @@ impl Plan {
         for (&job, reservation) in &self.reserved {
             draft.refuse(job, Reason::Planned { at: reservation.start });
         }
-        if let Some(&(start, _)) = self.starts.first() {
+        if let Some(&(start, _)) = self.starts.first()
+            && start < Time::MAX
+        {
             draft.wake_at(start);
         }
     }

@@ -164,15 +164,15 @@ impl World {
             return;
         }
         let (delay, double) = self.chance.news_delays();
-        if let Some(double) = double {
-            self.queue.push(now + double, Due::News(event.clone()));
-        }
         let entry = &mut self.attempts[attempt.index()];
         let mut at = now + delay;
         if matches!(event, Event::DevicesReleased { .. }) {
             at = at.max(entry.heard_by);
         }
         entry.heard_by = entry.heard_by.max(at);
+        if let Some(double) = double {
+            self.queue.push(at.max(now + double), Due::News(event.clone()));
+        }
         self.queue.push(at, Due::News(event));
     }
 
