@@ -76,6 +76,13 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
 
 /// What to compare with what.
 fn couples(a: &Path, b: &Path) -> Result<Vec<Couple>, Failure> {
+    for path in [a, b] {
+        if !path.exists() {
+            let what =
+                format!("{}: no such file or folder; give results to compare", path.display());
+            return Err(Failure::Usage(what));
+        }
+    }
     if let (Some(a), Some(b)) = (jobs_file(a), jobs_file(b)) {
         return Ok(vec![Couple { policy: None, a, b }]);
     }

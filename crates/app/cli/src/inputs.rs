@@ -75,9 +75,9 @@ pub fn runs(settings: &Settings, inputs: &Inputs) -> Result<Vec<SimSettings>, Fa
     let capacity = capacity(settings, &inputs.cluster);
     let mut runs: Vec<SimSettings> =
         settings.policies.iter().map(|name| settings.run(name).clone()).collect();
-    let wanted = runs.iter().any(|run| run.policy.uses_estimates());
     let given = match &settings.estimates {
-        EstimatesFrom::File(path) if wanted => Some(given(path, settings, &inputs.trace)?),
+        // Read even if no policy of this run uses it: a wrong file should be said at once.
+        EstimatesFrom::File(path) => Some(given(path, settings, &inputs.trace)?),
         _ => None,
     };
     for run in &mut runs {

@@ -131,13 +131,15 @@ fn summarise(
     on_threads(threads, || records.par_iter().map(|run| Summary::of(run, names)).collect())
 }
 
-/// Does `work` on so many threads; on one for each core if `None`.
+/// Does `work` on so many threads, but at most on one for each core; on just these if `None`.
 fn on_threads<T: Send>(
     threads: Option<NonZeroUsize>,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Failure> {
     let Some(threads) = threads else { return Ok(work()) };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
+    // More threads than cores would only wait for each other.
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(cores).get()).build();
     let pool = pool.map_err(|error| {
         Failure::Usage(format!("--threads {threads}: cannot start them: {error}; use fewer"))
     })?;

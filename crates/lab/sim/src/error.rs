@@ -84,12 +84,12 @@ pub enum SimError {
     #[error("interrupted")]
     Interrupted,
     /// A file of outages could not be used.
-    #[error("{file}, line {line}: {why}; {remedy}")]
+    #[error("{file}{place}: {why}; {remedy}")]
     Outages {
         /// Which file.
         file: String,
-        /// Where.
-        line: u64,
+        /// Where: `: line 2, column 1 (node)`, or nothing if it is about the whole file.
+        place: String,
         /// What is wrong.
         why: String,
         /// What to do.
