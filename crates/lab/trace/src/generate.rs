@@ -1,11 +1,13 @@
 //! A month of jobs that needs no file: same statistics as the published Venus month, other jobs.
 //!
 //! Virtual clusters (named `vc01` and on) differ as the published ones do in size, users, job
-//! sizes, durations and load. Users submit in batches, some of them in several virtual clusters.
+//! sizes, durations and load. Users submit in batches, some of them in several virtual clusters,
+//! and wait with heavy jobs until there is room.
 //! The same seed gives the same month on every platform.
 
 mod arrivals;
 mod durations;
+mod placement;
 mod sizes;
 mod statistics;
 mod stream;
@@ -44,19 +46,21 @@ impl GeneratorOptions {
 /// 8-GPU nodes, 1,080 GPUs in all. Submissions and durations are whole seconds, no job is larger
 /// than its tenant's partition, and tenants have the same ids in both.
 pub fn venus_like(seed: u64, options: &GeneratorOptions) -> (Trace, Cluster) {
-    let vc_jobs = apportion(&CLUSTERS.map(|vc| f64::from(vc.jobs)), options.jobs);
+    let vc_jobs = apportion(&CLUSTERS.map(|vc| f64::from(vc.jobs())), options.jobs);
     let vc_sizes = sizes::by_cluster(&vc_jobs);
     let members = members();
     let mut streams = Streams::new(seed);
     let hours = arrivals::rhythm(options.days.max(1), &mut streams.arrivals);
+    let end = Time::from_secs(u64::from(options.days.max(1)) * 86_400);
     let mut people: Vec<Person> = Vec::new();
     people.resize_with(USERS as usize, || Person::new(&mut streams.users));
     let mut jobs = Vec::new();
     for (index, vc) in CLUSTERS.iter().enumerate() {
         let tenant = TenantId::from_index(index);
         let batches = arrivals::batches(vc_jobs[index], vc.users, &hours, &mut streams.arrivals);
-        let of_vc =
+        let mut of_vc =
             fill(tenant, &batches, &vc_sizes[index], &members[index], &people, &mut streams);
+        placement::place(&mut of_vc, vc.nodes as usize, end, &mut streams.placement);
         jobs.extend(of_vc);
     }
     jobs.sort_by_key(|job| job.submit);
@@ -88,6 +92,7 @@ struct Streams {
     sizes: Stream,
     durations: Stream,
     outcomes: Stream,
+    placement: Stream,
 }
 
 impl Streams {
@@ -98,6 +103,7 @@ impl Streams {
             sizes: Stream::new(seed, Purpose::Sizes),
             durations: Stream::new(seed, Purpose::Durations),
             outcomes: Stream::new(seed, Purpose::Outcomes),
+            placement: Stream::new(seed, Purpose::Placement),
         }
     }
 }

@@ -2,14 +2,20 @@
 
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
 use deepshare_trace::{Cluster, Trace, TraceJob};
+use std::sync::LazyLock;
 
-const SEEDS: [u64; 3] = [0, 1, 20_200_901];
+const SEEDS: [u64; 5] = [0, 1, 2, 3, 20_200_901];
 
-fn months() -> impl Iterator<Item = (u64, Trace, Cluster)> {
-    SEEDS.into_iter().map(|seed| {
-        let (trace, cluster) = venus_like(seed, &GeneratorOptions::default());
-        (seed, trace, cluster)
-    })
+/// Seeds and their months, generated once for all tests.
+fn months() -> impl Iterator<Item = (u64, &'static Trace, &'static Cluster)> {
+    static MONTHS: LazyLock<Vec<(u64, Trace, Cluster)>> = LazyLock::new(|| {
+        let month = |seed| {
+            let (trace, cluster) = venus_like(seed, &GeneratorOptions::default());
+            (seed, trace, cluster)
+        };
+        SEEDS.into_iter().map(month).collect()
+    });
+    MONTHS.iter().map(|(seed, trace, cluster)| (*seed, trace, cluster))
 }
 
 /// Panics unless `value` is within `tolerance` of `published`.
@@ -40,9 +46,9 @@ fn durations_have_the_published_mean_and_tail() {
         assert_eq!(trace.jobs.len(), 23_859);
         let mean = trace.jobs.iter().map(seconds).sum::<f64>() / 23_859.0;
         near("mean duration", seed, mean, 11_769.3, 0.02 * 11_769.3);
-        near("share under 30 min", seed, percent(&trace, |j| seconds(j) < 1800.0), 82.2, 1.0);
-        near("share over 4 h", seed, percent(&trace, |j| seconds(j) > 14_400.0), 9.1, 1.5);
-        near("share over a day", seed, percent(&trace, |j| seconds(j) > 86_400.0), 3.7, 1.2);
+        near("share under 30 min", seed, percent(trace, |j| seconds(j) < 1800.0), 82.2, 1.0);
+        near("share over 4 h", seed, percent(trace, |j| seconds(j) > 14_400.0), 9.1, 1.5);
+        near("share over a day", seed, percent(trace, |j| seconds(j) > 86_400.0), 3.7, 1.2);
         let mut sorted: Vec<f64> = trace.jobs.iter().map(seconds).collect();
         sorted.sort_by(f64::total_cmp);
         near("median", seed, sorted[sorted.len() / 2], 193.0, 20.0);
@@ -108,7 +114,7 @@ fn sizes_have_the_published_shares_of_jobs_and_of_gpu_time() {
             let of_size: Vec<_> =
                 trace.jobs.iter().filter(|j| (low..=high).contains(&j.gpus)).collect();
             let what = format!("{low}-{high} GPUs");
-            near(&what, seed, percent(&trace, |j| (low..=high).contains(&j.gpus)), jobs, 0.1);
+            near(&what, seed, percent(trace, |j| (low..=high).contains(&j.gpus)), jobs, 0.1);
             near(&what, seed, 100.0 * gpu_hours(&of_size) / gpu_hours(&all), time, tolerance);
         }
     }
@@ -126,15 +132,65 @@ fn arrivals_are_bursty_and_follow_day_and_week() {
         near("variance over mean of hourly arrivals", seed, variance / mean, 42.2, 13.0);
         let zero = trace.jobs.windows(2).filter(|w| w[0].submit == w[1].submit).count();
         near("simultaneous, percent", seed, 100.0 * zero as f64 / 23_859.0, 13.2, 2.0);
-        let night = percent(&trace, |j| (4..8).contains(&(hour(j) % 24))) / 4.0;
-        let peak = percent(&trace, |j| (14..17).contains(&(hour(j) % 24))) / 3.0;
+        let night = percent(trace, |j| (4..8).contains(&(hour(j) % 24))) / 4.0;
+        let peak = percent(trace, |j| (14..17).contains(&(hour(j) % 24))) / 3.0;
         near("percent an hour by night", seed, night, 1.1, 0.4);
         near("percent an hour in the afternoon", seed, peak, 7.0, 1.0);
         // The first day is a Tuesday.
-        let wednesday = percent(&trace, |j| (hour(j) / 24) % 7 == 1);
-        let saturday = percent(&trace, |j| (hour(j) / 24) % 7 == 4);
+        let wednesday = percent(trace, |j| (hour(j) / 24) % 7 == 1);
+        let saturday = percent(trace, |j| (hour(j) / 24) % 7 == 4);
         near("Wednesdays, percent", seed, wednesday, 25.2, 7.0);
         near("Saturdays, percent", seed, saturday, 6.7, 3.0);
+    }
+}
+
+/// GPUs asked for over the period if nothing queues: their mean, the most, and the share of the
+/// time, in percent, in which they are more than `gpus`.
+fn demand<'a>(jobs: impl Iterator<Item = &'a TraceJob>, gpus: u32) -> (f64, i64, f64) {
+    let end = 26 * 86_400_000_000_u64;
+    let mut changes = Vec::new();
+    for job in jobs {
+        changes.push((job.submit.0, i64::from(job.gpus)));
+        changes.push((job.submit.0 + job.duration.0, -i64::from(job.gpus)));
+    }
+    changes.sort_unstable();
+    changes.retain(|&(time, _)| time < end);
+    changes.push((end, 0));
+    let (mut now, mut asked, mut most, mut area, mut beyond) = (0, 0, 0, 0.0, 0);
+    for (time, change) in changes {
+        area += asked as f64 * (time - now) as f64;
+        beyond += if asked > i64::from(gpus) { time - now } else { 0 };
+        (now, asked) = (time, asked + change);
+        most = most.max(asked);
+    }
+    (area / end as f64, most, 100.0 * beyond as f64 / end as f64)
+}
+
+#[test]
+fn demand_is_the_published_one_over_time() {
+    for (seed, trace, _) in months() {
+        let (mean, most, beyond) = demand(trace.jobs.iter(), 1_080);
+        near("mean demand, GPUs", seed, mean, 900.0, 0.03 * 900.0);
+        near("largest demand, GPUs", seed, most as f64, 1_381.0, 250.0);
+        // Published: 3.6 %.
+        assert!(
+            (1.0..8.0).contains(&beyond),
+            "seed {seed}: above 1,080 GPUs {beyond} % of the time"
+        );
+    }
+}
+
+#[test]
+fn tenants_seldom_ask_for_more_than_they_have() {
+    for (seed, trace, cluster) in months() {
+        for (index, tenant) in cluster.tenants.iter().enumerate() {
+            let jobs = trace.jobs.iter().filter(|job| job.tenant.index() == index);
+            // In the published month up to 26.1 % of the time.
+            let (_, _, beyond) = demand(jobs.clone(), tenant.quota.total());
+            assert!(beyond < 32.0, "seed {seed}: {} {beyond} %", tenant.name);
+            let (_, _, double) = demand(jobs, 2 * tenant.quota.total());
+            assert!(double < 10.0, "seed {seed}: {} {double} % above twice", tenant.name);
+        }
     }
 }
 
@@ -162,7 +218,7 @@ fn a_few_users_have_most_of_the_jobs_and_nobody_has_none() {
 fn outcomes_have_the_published_mix() {
     use deepshare_model::Outcome;
     for (seed, trace, _) in months() {
-        let share = |outcome| percent(&trace, move |j| j.outcome == outcome);
+        let share = |outcome| percent(trace, move |j| j.outcome == outcome);
         near("succeeded", seed, share(Outcome::Succeeded), 55.66, 1.5);
         near("cancelled", seed, share(Outcome::Cancelled), 25.30, 1.5);
         near("failed", seed, share(Outcome::Failed), 18.99, 1.5);
@@ -187,7 +243,7 @@ fn the_history_of_seed_one_is_the_one_it_has_always_been() {
             hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
         }
     }
-    assert_eq!(format!("{hash:016x}"), "19d649033d62de42");
+    assert_eq!(format!("{hash:016x}"), "31288d49b245ca55");
 }
 
 #[test]

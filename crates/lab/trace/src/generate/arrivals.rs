@@ -5,13 +5,16 @@ use super::stream::{Stream, cumulative};
 
 /// Kinds of batches: their share, and the mean number of jobs after the first, which is
 /// exponential. Most are single jobs; sweeps of a hundred make the busiest hours.
-const KINDS: [(f64, f64); 3] = [(0.6, 0.0), (0.394, 5.0), (0.006, 90.0)];
+const KINDS: [(f64, f64); 3] = [(0.6, 0.0), (0.39, 5.0), (0.01, 100.0)];
 /// Share of a batch's jobs that come in the same second as the one before.
 const SAME_SECOND: f64 = 0.18;
 /// Mean gap between the others, in seconds: in a short batch, and in a sweep.
 const GAPS_S: [f64; 3] = [0.0, 150.0, 15.0];
 /// Deviation of the logarithm of a day's activity, beyond the day of the week.
 const DAY_SPREAD: f64 = 0.2;
+/// Share of jobs that come at any time: the heavy ones that wait for room. The others make up for
+/// them.
+const ANY_TIME: f64 = 0.15;
 /// Jobs of a virtual cluster's users fall with rank to this power: five users have over a third.
 const USER_SKEW: f64 = 1.5;
 
@@ -30,7 +33,9 @@ pub(super) fn rhythm(days: u32, stream: &mut Stream) -> Vec<f64> {
         WEEKDAYS[weekday] / WEEKDAY_COUNTS[weekday] * libm::exp(DAY_SPREAD * noise)
     };
     let days: Vec<f64> = (0..days as usize).map(|d| day(d, stream.normal())).collect();
-    cumulative(days.iter().flat_map(|d| HOURS.iter().map(move |h| d * h)))
+    let weights: Vec<f64> = days.iter().flat_map(|d| HOURS.iter().map(move |h| d * h)).collect();
+    let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+    cumulative(weights.iter().map(|weight| (weight - ANY_TIME * mean).max(0.1 * weight)))
 }
 
 /// Batches with `jobs` jobs in all, of `users` users.

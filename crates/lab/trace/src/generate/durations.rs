@@ -1,66 +1,89 @@
-//! How long jobs run: long tails whose mean, median and GPU time are the published ones.
+//! How long jobs run: long tails whose quantiles, mean and GPU time are the published ones.
 
-use super::statistics::{DURATIONS, GPU_HOURS, LONGEST_S, MEAN_S, MEDIAN_S, SIZES, VirtualCluster};
+use super::statistics::{CLASSES, LONGEST_S, SHARES, TAIL, VirtualCluster};
 
-/// How much of what is known of a size's mean duration goes into a job's inclination to run long.
-const SIZE_PART: f64 = 0.5;
+/// The longest job of a virtual cluster runs this many times as long as its 99th percentile,
+/// about. Assumed.
+const LAST_PERCENT: f64 = 2.5;
+/// Rounds of fitting the GPU time of each class of sizes.
+const ROUNDS: u32 = 40;
+/// How far a round goes, in deviations of the inclination per unit of the logarithm of the error.
+const STRIDE: f64 = 0.3;
 
 /// Durations in whole seconds for the jobs of one virtual cluster, given each one's size and its
 /// inclination to run long (normal, deviation 1).
 ///
-/// The durations handed out are fixed: the quantiles of all jobs, stretched to the virtual
-/// cluster's median and mean. Who gets which follows the inclination, to which so much of the size
-/// is added (or taken) that the GPU time comes out right.
+/// The durations handed out are fixed. Who gets which follows the inclination, to which so much is
+/// added (or taken) in each class of sizes that the class gets its GPU time.
 pub(super) fn hand_out(vc: &VirtualCluster, sizes: &[u32], inclination: &[f64]) -> Vec<u64> {
     let ladder = ladder(vc, sizes.len());
-    let wanted = vc.gpu_hours * 3600.0 * sizes.len() as f64 / f64::from(vc.jobs);
-    let logs: Vec<f64> = sizes.iter().map(|&gpus| libm::log(f64::from(gpus))).collect();
-    let known: Vec<f64> = sizes.iter().map(|&gpus| SIZE_PART * log_excess(gpus)).collect();
-    let assign = |weight: f64| {
-        let score = |job: usize| inclination[job] + known[job] + weight * logs[job];
-        let mut order: Vec<usize> = (0..sizes.len()).collect();
-        order.sort_by(|&a, &b| score(a).total_cmp(&score(b)));
-        let mut durations = vec![0; sizes.len()];
-        order.iter().zip(&ladder).for_each(|(&job, &seconds)| durations[job] = seconds);
-        durations
-    };
-    let gpu_seconds = |durations: &[u64]| -> f64 {
-        durations.iter().zip(sizes).map(|(&d, &gpus)| d as f64 * f64::from(gpus)).sum()
-    };
-    let (mut low, mut high) = (-3.0, 3.0);
+    let class = |gpus: u32| CLASSES.partition_point(|&largest| largest < gpus);
+    let all = vc.gpu_hours * 3600.0 * sizes.len() as f64 / f64::from(vc.jobs());
+    let wanted = vc.percent_by_size.map(|percent| percent / 100.0 * all);
+    let mut shift = [0.0; CLASSES.len()];
+    let mut best = (f64::INFINITY, shift);
+    for _ in 0..ROUNDS {
+        let durations = assign(&ladder, |job| inclination[job] + shift[class(sizes[job])]);
+        let mut got = [0.0; CLASSES.len()];
+        for (&seconds, &gpus) in durations.iter().zip(sizes) {
+            got[class(gpus)] += seconds as f64 * f64::from(gpus);
+        }
+        let apart: f64 = got.iter().zip(&wanted).map(|(g, w)| (g - w).abs()).sum();
+        if apart < best.0 {
+            best = (apart, shift);
+        }
+        for ((shift, got), wanted) in shift.iter_mut().zip(got).zip(wanted) {
+            if got > 0.0 && wanted > 0.0 {
+                *shift += STRIDE * libm::log(wanted / got).clamp(-1.0, 1.0);
+            }
+        }
+    }
+    let shift = best.1;
+    to_the_load(all, sizes, |weight| {
+        assign(&ladder, |job| {
+            inclination[job] + shift[class(sizes[job])] + weight * libm::log(f64::from(sizes[job]))
+        })
+    })
+}
+
+/// Of the durations for each weight of the size, those with the GPU time nearest to `wanted`.
+fn to_the_load(wanted: f64, sizes: &[u32], durations: impl Fn(f64) -> Vec<u64>) -> Vec<u64> {
+    let (mut low, mut high) = (-1.0, 1.0);
     let mut best = (f64::INFINITY, Vec::new());
     for _ in 0..16 {
         let weight = (low + high) / 2.0;
-        let durations = assign(weight);
-        let excess = gpu_seconds(&durations) - wanted;
-        if excess < 0.0 {
+        let durations = durations(weight);
+        let got: f64 = durations.iter().zip(sizes).map(|(&d, &g)| d as f64 * f64::from(g)).sum();
+        if got < wanted {
             low = weight;
         } else {
             high = weight;
         }
-        if excess.abs() < best.0 {
-            best = (excess.abs(), durations);
+        if (got - wanted).abs() < best.0 {
+            best = ((got - wanted).abs(), durations);
         }
     }
     best.1
 }
 
-/// Logarithm of the mean duration of jobs of this size, as a multiple of that of all jobs.
-fn log_excess(gpus: u32) -> f64 {
-    let at = SIZES.partition_point(|&(size, ..)| size < gpus).min(SIZES.len() - 1);
-    let (size, jobs, percent) = SIZES[at];
-    let hours = GPU_HOURS * percent / 100.0 / (f64::from(size) * f64::from(jobs));
-    libm::log(hours * 3600.0 / MEAN_S)
+/// The ladder's durations, handed to jobs in order of their score.
+fn assign(ladder: &[u64], score: impl Fn(usize) -> f64) -> Vec<u64> {
+    let mut order: Vec<(f64, usize)> = (0..ladder.len()).map(|job| (score(job), job)).collect();
+    order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut durations = vec![0; ladder.len()];
+    order.iter().zip(ladder).for_each(|(&(_, job), &seconds)| durations[job] = seconds);
+    durations
 }
 
-/// `n` durations in whole seconds, ascending, with the median and mean of the virtual cluster.
+/// `n` durations in whole seconds, ascending: the quantiles of the virtual cluster, of which those
+/// above the median are stretched to its mean.
 fn ladder(vc: &VirtualCluster, n: usize) -> Vec<u64> {
-    let steps: Vec<f64> = (0..n).map(|i| log_quantile((i as f64 + 0.5) / n as f64)).collect();
-    let middle = libm::log(MEDIAN_S);
+    let steps: Vec<f64> = (0..n).map(|i| log_quantile(vc, (i as f64 + 0.5) / n as f64)).collect();
+    let middle = libm::log(vc.durations_s[TAIL]);
     let stretched = |stretch: f64| -> Vec<u64> {
         let duration = |&step: &f64| {
             let factor = if step > middle { stretch } else { 1.0 };
-            let seconds = vc.median_s * libm::exp(factor * (step - middle));
+            let seconds = libm::exp(middle + factor * (step - middle));
             libm::round(seconds.clamp(1.0, LONGEST_S)) as u64
         };
         steps.iter().map(duration).collect()
@@ -78,11 +101,19 @@ fn ladder(vc: &VirtualCluster, n: usize) -> Vec<u64> {
     stretched((low + high) / 2.0)
 }
 
-/// Logarithm of the duration below which a share of all jobs stays: straight between the published
-/// quantiles.
-fn log_quantile(share: f64) -> f64 {
-    let after = DURATIONS.partition_point(|&(u, _)| u <= share).clamp(1, DURATIONS.len() - 1);
-    let ((u0, d0), (u1, d1)) = (DURATIONS[after - 1], DURATIONS[after]);
+/// Logarithm of the duration below which a share of the jobs stays: straight between the
+/// published quantiles. The ends are assumed.
+fn log_quantile(vc: &VirtualCluster, share: f64) -> f64 {
+    let knot = |at: usize| match at {
+        0 => (0.0, 0.0),
+        _ if at > SHARES.len() => {
+            let last = vc.durations_s[SHARES.len() - 1];
+            (1.0, libm::log(last * LAST_PERCENT))
+        }
+        _ => (SHARES[at - 1], libm::log(vc.durations_s[at - 1])),
+    };
+    let after = SHARES.partition_point(|&known| known <= share) + 1;
+    let ((u0, d0), (u1, d1)) = (knot(after - 1), knot(after));
     let part = ((share - u0) / (u1 - u0)).clamp(0.0, 1.0);
-    libm::log(d0) * (1.0 - part) + libm::log(d1) * part
+    d0 * (1.0 - part) + d1 * part
 }

@@ -6,45 +6,199 @@
 
 /// One virtual cluster.
 pub(super) struct VirtualCluster {
-    pub jobs: u32,
-    pub users: u32,
-    pub mean_s: f64,
-    pub median_s: f64,
-    pub largest: u32,
-    pub gpu_hours: f64,
     /// Nodes of 8 GPUs.
     pub nodes: u32,
+    pub users: u32,
+    /// Mean duration.
+    pub mean_s: f64,
+    /// Durations at [`SHARES`].
+    pub durations_s: [f64; SHARES.len()],
+    /// GPUs of the largest job.
+    pub largest: u32,
+    /// Jobs of each of [`SIZES`].
+    pub sizes: [u32; SIZES.len()],
+    pub gpu_hours: f64,
+    /// Percent of the GPU-hours in jobs of each of [`CLASSES`].
+    pub percent_by_size: [f64; CLASSES.len()],
 }
 
-const fn vc(
-    nodes: u32,
-    jobs: u32,
-    users: u32,
-    mean_s: f64,
-    median_s: f64,
-    largest: u32,
-    gpu_hours: f64,
-) -> VirtualCluster {
-    VirtualCluster { jobs, users, mean_s, median_s, largest, gpu_hours, nodes }
+impl VirtualCluster {
+    pub(super) fn jobs(&self) -> u32 {
+        self.sizes.iter().sum()
+    }
 }
+
+/// Shares of jobs whose durations stay below the quantiles of a virtual cluster.
+pub(super) const SHARES: [f64; 9] = [0.1, 0.25, 0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99];
+/// Where in them the tail begins, of which a virtual cluster's mean depends.
+pub(super) const TAIL: usize = 6;
+/// Numbers of GPUs that jobs ask for. The rare ones between are counted as their neighbour.
+pub(super) const SIZES: [u32; 15] = [1, 2, 3, 4, 6, 8, 16, 24, 32, 40, 64, 96, 120, 128, 144];
+/// Classes of sizes, by the largest number of GPUs in each.
+pub(super) const CLASSES: [u32; 9] = [1, 7, 8, 16, 24, 32, 120, 128, u32::MAX];
 
 /// The virtual clusters, in the order of the published configuration. Their names are not kept.
 pub(super) const CLUSTERS: [VirtualCluster; 15] = [
-    vc(9, 7_603, 13, 4_132.0, 123.0, 32, 40_173.0),
-    vc(5, 2_826, 17, 7_159.0, 139.0, 16, 22_393.0),
-    vc(8, 2_654, 19, 7_090.0, 351.0, 32, 30_657.0),
-    vc(20, 1_452, 5, 4_606.0, 80.0, 144, 109_221.0),
-    vc(6, 710, 17, 16_981.0, 183.0, 24, 23_593.0),
-    vc(12, 2_301, 29, 11_921.0, 277.0, 40, 47_943.0),
-    vc(4, 426, 9, 76_304.0, 424.0, 4, 16_849.0),
-    vc(11, 1_525, 24, 16_861.0, 452.0, 40, 46_005.0),
-    vc(4, 196, 6, 32_068.0, 428.0, 32, 15_390.0),
-    vc(8, 518, 11, 30_702.0, 2_014.0, 16, 33_925.0),
-    vc(3, 651, 13, 37_720.0, 235.0, 8, 9_310.0),
-    vc(32, 1_854, 8, 15_579.0, 123.0, 160, 145_207.0),
-    vc(10, 679, 6, 32_584.0, 203.0, 8, 45_734.0),
-    vc(2, 415, 7, 9_307.0, 192.0, 16, 9_097.0),
-    vc(1, 49, 4, 88_385.0, 171.0, 8, 6_486.0),
+    VirtualCluster {
+        nodes: 9,
+        users: 13,
+        mean_s: 4_132.0,
+        durations_s: [37.0, 86.0, 123.0, 498.0, 601.0, 916.0, 3_070.0, 7_640.0, 123_000.0],
+        largest: 32,
+        sizes: [6_540, 248, 13, 293, 6, 198, 7, 1, 297, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 40_173.0,
+        percent_by_size: [9.8, 20.6, 21.2, 0.0, 0.0, 48.4, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 5,
+        users: 17,
+        mean_s: 7_159.0,
+        durations_s: [16.0, 33.0, 139.0, 678.0, 1_570.0, 4_400.0, 10_100.0, 29_200.0, 170_000.0],
+        largest: 16,
+        sizes: [1_663, 357, 12, 586, 2, 205, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 22_393.0,
+        percent_by_size: [8.5, 36.3, 53.8, 1.3, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 8,
+        users: 19,
+        mean_s: 7_090.0,
+        durations_s: [33.0, 127.0, 351.0, 1_120.0, 1_240.0, 1_320.0, 4_090.0, 33_500.0, 170_000.0],
+        largest: 32,
+        sizes: [1_445, 29, 6, 170, 22, 921, 41, 0, 20, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 30_657.0,
+        percent_by_size: [5.7, 16.0, 47.0, 22.2, 0.0, 9.1, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 20,
+        users: 5,
+        mean_s: 4_606.0,
+        durations_s: [5.0, 9.0, 80.0, 194.0, 222.0, 435.0, 1_570.0, 5_770.0, 152_000.0],
+        largest: 144,
+        sizes: [65, 79, 6, 123, 18, 330, 137, 15, 33, 11, 49, 41, 99, 401, 45],
+        gpu_hours: 109_221.0,
+        percent_by_size: [0.0, 0.0, 3.2, 4.9, 0.5, 10.1, 5.5, 73.4, 2.3],
+    },
+    VirtualCluster {
+        nodes: 6,
+        users: 17,
+        mean_s: 16_981.0,
+        durations_s: [21.0, 54.0, 183.0, 1_250.0, 2_010.0, 3_790.0, 27_300.0, 65_800.0, 436_000.0],
+        largest: 24,
+        sizes: [70, 56, 0, 185, 1, 318, 46, 34, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 23_593.0,
+        percent_by_size: [0.1, 10.1, 85.9, 1.8, 2.1, 0.0, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 12,
+        users: 29,
+        mean_s: 11_921.0,
+        durations_s: [59.0, 166.0, 277.0, 1_190.0, 4_770.0, 8_530.0, 35_700.0, 46_300.0, 246_000.0],
+        largest: 40,
+        sizes: [1_575, 21, 0, 13, 0, 609, 53, 13, 1, 16, 0, 0, 0, 0, 0],
+        gpu_hours: 47_943.0,
+        percent_by_size: [7.6, 1.2, 49.3, 19.4, 3.4, 0.4, 18.7, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 4,
+        users: 9,
+        mean_s: 76_304.0,
+        durations_s: [
+            12.0, 183.0, 424.0, 76_900.0, 145_000.0, 188_000.0, 296_000.0, 400_000.0, 641_000.0,
+        ],
+        largest: 4,
+        sizes: [219, 199, 1, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 16_849.0,
+        percent_by_size: [12.3, 87.7, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 11,
+        users: 24,
+        mean_s: 16_861.0,
+        durations_s: [47.0, 188.0, 452.0, 1_910.0, 2_360.0, 3_480.0, 22_700.0, 84_000.0, 318_000.0],
+        largest: 40,
+        sizes: [1_113, 48, 1, 56, 9, 275, 15, 0, 7, 1, 0, 0, 0, 0, 0],
+        gpu_hours: 46_005.0,
+        percent_by_size: [9.7, 6.6, 15.8, 1.2, 0.0, 56.5, 10.2, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 4,
+        users: 6,
+        mean_s: 32_068.0,
+        durations_s: [
+            17.0, 80.0, 428.0, 52_800.0, 60_100.0, 95_700.0, 120_000.0, 124_000.0, 142_000.0,
+        ],
+        largest: 32,
+        sizes: [36, 0, 0, 0, 0, 151, 0, 0, 9, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 15_390.0,
+        percent_by_size: [0.4, 0.0, 83.5, 0.0, 0.0, 16.1, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 8,
+        users: 11,
+        mean_s: 30_702.0,
+        durations_s: [
+            55.0, 134.0, 2_010.0, 27_400.0, 44_700.0, 59_900.0, 100_000.0, 138_000.0, 419_000.0,
+        ],
+        largest: 16,
+        sizes: [87, 10, 0, 9, 1, 392, 19, 0, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 33_925.0,
+        percent_by_size: [0.8, 5.2, 73.2, 20.8, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 3,
+        users: 13,
+        mean_s: 37_720.0,
+        durations_s: [
+            15.0, 47.0, 235.0, 7_090.0, 48_000.0, 102_000.0, 186_000.0, 230_000.0, 291_000.0,
+        ],
+        largest: 8,
+        sizes: [444, 61, 2, 44, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 9_310.0,
+        percent_by_size: [60.0, 31.1, 8.9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 32,
+        users: 8,
+        mean_s: 15_579.0,
+        durations_s: [27.0, 68.0, 123.0, 525.0, 1_110.0, 3_000.0, 9_590.0, 86_300.0, 393_000.0],
+        largest: 160,
+        sizes: [108, 130, 7, 70, 46, 507, 162, 151, 597, 21, 7, 10, 3, 1, 34],
+        gpu_hours: 145_207.0,
+        percent_by_size: [0.1, 0.5, 19.7, 20.8, 1.4, 44.0, 0.4, 0.0, 13.1],
+    },
+    VirtualCluster {
+        nodes: 10,
+        users: 6,
+        mean_s: 32_584.0,
+        durations_s: [69.0, 134.0, 203.0, 550.0, 989.0, 2_480.0, 14_100.0, 110_000.0, 696_000.0],
+        largest: 8,
+        sizes: [100, 252, 0, 88, 11, 228, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 45_734.0,
+        percent_by_size: [0.1, 6.5, 93.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 2,
+        users: 7,
+        mean_s: 9_307.0,
+        durations_s: [20.0, 78.0, 192.0, 794.0, 1_990.0, 3_260.0, 12_100.0, 57_200.0, 164_000.0],
+        largest: 16,
+        sizes: [10, 0, 0, 0, 0, 361, 44, 0, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 9_097.0,
+        percent_by_size: [0.0, 0.0, 88.5, 11.5, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
+    VirtualCluster {
+        nodes: 1,
+        users: 4,
+        mean_s: 88_385.0,
+        durations_s: [
+            69.0, 75.0, 171.0, 97_300.0, 131_000.0, 256_000.0, 262_000.0, 355_000.0, 882_000.0,
+        ],
+        largest: 8,
+        sizes: [13, 0, 0, 1, 0, 35, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        gpu_hours: 6_486.0,
+        percent_by_size: [6.7, 1.7, 91.7, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    },
 ];
 
 /// Jobs of all virtual clusters.
@@ -55,48 +209,8 @@ pub(super) const DAYS: u32 = 26;
 pub(super) const USERS: u32 = 118;
 pub(super) const SHARED_USERS: u32 = 34;
 
-/// A number of GPUs, the jobs that ask for it, and their share of all GPU-hours in percent. Where
-/// only a range is published, its jobs are put on its usual sizes.
-pub(super) const SIZES: [(u32, u32, f64); 13] = [
-    (1, 13_488, 4.05),
-    (2, 1_490, 3.55),
-    (3, 48, 0.08),
-    (4, 1_645, 4.44),
-    (6, 116, 0.32),
-    (8, 4_630, 35.47),
-    (16, 700, 10.30),
-    (24, 39, 0.64),
-    (32, 964, 20.90),
-    (40, 129, 1.29),
-    (64, 129, 2.06),
-    (128, 402, 13.33),
-    (144, 79, 3.57),
-];
-/// GPU-hours of all jobs.
-pub(super) const GPU_HOURS: f64 = 601_983.0;
-/// Mean duration of all jobs, in seconds.
-pub(super) const MEAN_S: f64 = 11_769.3;
-
-/// Quantiles of the duration in seconds: share of jobs, and duration. The ends and the steps below
-/// the first quartile, which are not published, are assumed.
-pub(super) const DURATIONS: [(f64, f64); 12] = [
-    (0.0, 1.0),
-    (0.02, 6.0),
-    (0.1, 30.0),
-    (0.25, 81.0),
-    (0.5, 193.0),
-    (0.75, 814.0),
-    (0.822, 1_800.0),
-    (0.9, 9_514.0),
-    (0.95, 56_918.0),
-    (0.963, 86_400.0),
-    (0.99, 264_172.0),
-    (1.0, 1_286_670.0),
-];
 /// The longest duration, in seconds.
 pub(super) const LONGEST_S: f64 = 1_286_670.0;
-/// The median duration of all jobs, in seconds.
-pub(super) const MEDIAN_S: f64 = 193.0;
 
 /// Share of submissions in each hour of the day, in percent. Published are the low at 04-07, the
 /// peak at 14-17 and the evening at 18-21; the hours between are drawn through.

@@ -11,6 +11,7 @@ pub(super) enum Purpose {
     Sizes,
     Durations,
     Outcomes,
+    Placement,
 }
 
 /// A reproducible stream. Sampling uses only exact operations and `libm`, so that every platform
