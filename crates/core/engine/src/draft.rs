@@ -277,7 +277,8 @@ impl<'a> Draft<'a> {
                 node.give_host(host);
             });
         }
-        self.with_charge(attempt, false);
+        // A victim's quota counts as free in the draft, like its devices.
+        self.state.charge_attempt(attempt, false);
     }
 
     fn reoccupy(&mut self, attempt: AttemptId) {
@@ -289,12 +290,7 @@ impl<'a> Draft<'a> {
                 node.take_host(host);
             });
         }
-        self.with_charge(attempt, true);
-    }
-
-    /// A victim's quota counts as free in the draft, like its devices.
-    fn with_charge(&mut self, attempt: AttemptId, charge: bool) {
-        self.state.charge_attempt(attempt, charge);
+        self.state.charge_attempt(attempt, true);
     }
 
     fn parts(&self, attempt: AttemptId) -> (JobId, Placement) {

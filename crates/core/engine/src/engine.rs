@@ -35,11 +35,6 @@ impl Engine {
         &self.state
     }
 
-    /// The policy's name.
-    pub fn policy_name(&self) -> &'static str {
-        self.policy.name()
-    }
-
     /// Applies one event that happened at `now`, appending what the world should do about it to
     /// `out`, in the order it should be done.
     ///

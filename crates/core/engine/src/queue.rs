@@ -90,10 +90,6 @@ impl Queues {
         self.queues[id.0 as usize].verdict = Some((generation, reason));
     }
 
-    pub(crate) fn len(&self, id: KeyId) -> usize {
-        self.queues[id.0 as usize].jobs.len()
-    }
-
     /// True if the queue was empty before.
     pub(crate) fn insert(&mut self, id: KeyId, rank: Rank, job: JobId) -> bool {
         let jobs = &mut self.queues[id.0 as usize].jobs;

@@ -140,11 +140,6 @@ impl State {
         self.queues.next_after(key, None)
     }
 
-    /// How many jobs of a key wait.
-    pub fn waiting_count(&self, key: KeyId) -> usize {
-        self.queues.len(key)
-    }
-
     /// A walk over a pool's waiting jobs in rank order.
     pub fn walk(&self, pool: PoolId) -> Walk {
         Walk::new(self, pool)

@@ -7,8 +7,9 @@
 //! unplanned, all reservations are made anew in order of submission.
 //! Deviations: reservations are of devices on nodes, found by the same placer, and of quota where
 //! that binds, not of a number of GPUs. Jobs without an estimate are planned to run for ever.
-//! Cost: O(running) a round that follows the plan; planning a job is O(steps × nodes), and more
-//! when windows are long. With estimates that miss, every early end plans all waiting jobs anew.
+//! Cost: O(running + waiting + nodes) a round that follows the plan; planning a job is O(steps ×
+//! nodes), and more when windows are long. Whenever an end comes early or late, or a job starts ahead
+//! of one that came before it, all waiting jobs are planned anew.
 //!
 //! The plan kept between rounds is a cache of what planning everything anew would give.
 
