@@ -71,7 +71,7 @@ impl Failure {
             Failure::Settings(_) | Failure::Usage(_) | Failure::Input(_) | Failure::Results(_) => 2,
             Failure::Run(
                 SimError::NoPartitions
-                | SimError::NoQuotas
+                | SimError::NoQuotas { .. }
                 | SimError::Oversize { .. }
                 | SimError::Outages { .. },
             ) => 2,

@@ -67,24 +67,28 @@ impl Auditor {
             return Err(Violation::CommandOffStep { now, step: books.now });
         }
         match command {
-            Command::Reserve { attempt, job, placement } => {
-                books.check_reserve(*attempt, *job, placement)?;
-                books.promise(*attempt, *job, placement);
+            Command::Reserve { attempt, job, charged, placement } => {
+                books.check_reserve(*attempt, *job, *charged, placement)?;
+                books.promise(*attempt, *job, *charged, placement);
             }
-            Command::Start { attempt, epoch, job, placement } => {
+            Command::Start { attempt, epoch, job, charged, placement } => {
                 if attempt.index() < books.attempts.len() {
                     books.check_reserved_start(*attempt, *epoch, *job, placement)?;
                 } else {
-                    books.check_direct_start(*attempt, *epoch, *job, placement)?;
-                    books.promise(*attempt, *job, placement);
+                    books.check_direct_start(*attempt, *epoch, *job, *charged, placement)?;
+                    books.promise(*attempt, *job, *charged, placement);
                 }
                 books.occupy(*attempt);
+            }
+            Command::Promote { attempt } => {
+                books.check_promote(*attempt)?;
+                books.promote(*attempt);
             }
             Command::ReleaseReservation { attempt } => {
                 books.check_release_reservation(*attempt)?;
                 books.release(*attempt, After::Requeue);
             }
-            Command::Evict { attempt, epoch, reason, grace: _ } => {
+            Command::Evict { attempt, epoch, reason, .. } => {
                 books.check_evict(*attempt, *epoch, *reason, self.preempts_guaranteed)?;
                 books.begin_eviction(*attempt, *reason);
             }

@@ -11,7 +11,8 @@ use crate::violation::{Duty, HostUse, Violation};
 use attempt::{Attempt, Ending};
 use deepshare_engine::{AttemptState, EngineSettings, EvictReason, Placement};
 use deepshare_model::{
-    AttemptId, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Span, TenantId, Time,
+    AttemptId, Class, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Span, TenantId,
+    Time,
 };
 use gpu_time::GpuTimes;
 use job::Job;
@@ -54,7 +55,7 @@ pub(crate) struct Step {
     /// Attempts declared overdue.
     pub overdue: Vec<AttemptId>,
     /// GPUs of attempts preempted in this step: their quota counts as free.
-    pub yielded: BTreeMap<(TenantId, GpuTypeId), u32>,
+    pub yielded: BTreeMap<(TenantId, Class, GpuTypeId), u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,14 +153,14 @@ impl Books {
     }
 
     /// Books a new attempt: reserved, until [`Books::occupy`] starts it.
-    pub fn promise(&mut self, id: AttemptId, job: JobId, placement: &Placement) {
+    pub fn promise(&mut self, id: AttemptId, job: JobId, charged: Class, placement: &Placement) {
         let gpu_type = self.nodes[placement[0].node.index()].spec.gpu_type;
         for slice in placement {
             self.change_node(slice.node, |node| node.claim(slice.devices, id));
         }
         let spec = &self.jobs[job.index()].spec;
         let (tenant, gpus) = (spec.tenant, spec.demand.gpus);
-        self.tenants.charge(tenant, gpu_type, gpus);
+        self.tenants.charge((tenant, charged), gpu_type, gpus);
         self.step.tenants.push(tenant);
         let entry = &mut self.jobs[job.index()];
         (entry.live, entry.last) = (Some(id), Some(id));
@@ -170,6 +171,7 @@ impl Books {
         self.attempts.push(Attempt {
             job,
             epoch: self.epoch,
+            charged,
             placement: placement.clone(),
             gpu_type,
             reached: AttemptState::Reserved,
@@ -177,6 +179,19 @@ impl Books {
             started_at: None,
             has_run: false,
         });
+    }
+
+    /// Charges an attempt's devices to its tenant's quota from now on.
+    pub fn promote(&mut self, id: AttemptId) {
+        let attempt = &mut self.attempts[id.index()];
+        let (gpu_type, before) = (attempt.gpu_type, attempt.charged);
+        attempt.charged = Class::Guaranteed;
+        let spec = &self.jobs[attempt.job.index()].spec;
+        let (tenant, gpus) = (spec.tenant, spec.demand.gpus);
+        self.tenants.refund((tenant, before), gpu_type, gpus);
+        self.tenants.charge((tenant, Class::Guaranteed), gpu_type, gpus);
+        self.step.tenants.push(tenant);
+        self.step.attempts.push(id);
     }
 
     /// Moves a reserved attempt onto its devices.
@@ -199,8 +214,10 @@ impl Books {
         attempt.ending = Some(Ending::Evicted(reason));
         if reason == EvictReason::Preempted {
             let (gpu_type, spec) = (attempt.gpu_type, &self.jobs[attempt.job.index()].spec);
+            let charged = attempt.charged;
             for tenant in self.tenants.lineage(spec.tenant) {
-                *self.step.yielded.entry((tenant, gpu_type)).or_default() += spec.demand.gpus;
+                *self.step.yielded.entry((tenant, charged, gpu_type)).or_default() +=
+                    spec.demand.gpus;
             }
         }
     }
@@ -212,6 +229,7 @@ impl Books {
         attempt.reached = AttemptState::Released;
         let placement = std::mem::take(&mut attempt.placement);
         let (job, gpu_type, started_at) = (attempt.job, attempt.gpu_type, attempt.started_at);
+        let charged = attempt.charged;
         for slice in placement {
             self.change_node(slice.node, |node| {
                 node.unclaim(slice.devices, id);
@@ -220,7 +238,7 @@ impl Books {
         }
         let spec = &self.jobs[job.index()].spec;
         let (tenant, gpus) = (spec.tenant, spec.demand.gpus);
-        self.tenants.refund(tenant, gpu_type, gpus);
+        self.tenants.refund((tenant, charged), gpu_type, gpus);
         self.step.tenants.push(tenant);
         let held = started_at.map_or(Span::ZERO, |at| self.now.saturating_since(at));
         self.attempt_time += held.on(gpus);

@@ -2,8 +2,8 @@
 
 use deepshare_engine::{AttemptState, EvictReason, JobState, NodeCondition, Reason};
 use deepshare_model::{
-    AttemptId, Devices, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Resources, Span,
-    TenantId, Time,
+    AttemptId, Class, Devices, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId,
+    Resources, Span, TenantId, Time,
 };
 use std::fmt;
 use thiserror::Error;
@@ -116,6 +116,9 @@ pub enum Violation {
          one part: {attempt} of {job} has {nodes} nodes, {parts} in part"
     )]
     Spread { attempt: AttemptId, job: JobId, gpus: u32, node_size: u32, nodes: usize, parts: u32 },
+    /// Devices are charged to a class the job does not belong to.
+    #[error("{attempt} of {job}, which is {class:?}, is charged or promoted as {charged:?}")]
+    WrongCharge { attempt: AttemptId, job: JobId, class: Class, charged: Class },
     /// A hard quota is not exceeded by new starts.
     #[error("{tenant} may use {quota} of {gpu_type}, and {attempt} makes it {used}")]
     OverQuota { attempt: AttemptId, tenant: TenantId, gpu_type: GpuTypeId, used: u32, quota: u32 },

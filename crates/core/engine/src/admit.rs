@@ -54,8 +54,48 @@ impl Tenants {
 
     /// GPUs of a type that a tenant holds or is promised, both classes.
     pub(crate) fn used(&self, id: TenantId, gpu_type: GpuTypeId) -> u32 {
-        let tenant = &self.all[id.index()];
-        tenant.used.iter().map(|by_type| by_type.get(gpu_type.index()).copied().unwrap_or(0)).sum()
+        self.used_by_class(id, Class::Guaranteed, gpu_type)
+            + self.used_by_class(id, Class::BestEffort, gpu_type)
+    }
+
+    /// GPUs of a type that a tenant holds or is promised in one class.
+    pub(crate) fn used_by_class(&self, id: TenantId, class: Class, gpu_type: GpuTypeId) -> u32 {
+        let by_type = &self.all[id.index()].used[class as usize];
+        by_type.get(gpu_type.index()).copied().unwrap_or(0)
+    }
+
+    /// What a tenant may use of a type in one class: its quota, or so many times its quota.
+    fn cap(&self, id: TenantId, class: Class, gpu_type: GpuTypeId) -> u32 {
+        let spec = self.spec(id);
+        let quota = spec.quota.of(gpu_type);
+        match class {
+            Class::Guaranteed => quota,
+            Class::BestEffort => {
+                let cap = u64::from(quota) * u64::from(spec.best_effort_milli) / 1_000;
+                u32::try_from(cap).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    /// What a tenant may still be given of a type in one class.
+    pub(crate) fn allowance(
+        &self,
+        mode: CapacityMode,
+        (id, class): (TenantId, Class),
+        gpu_type: GpuTypeId,
+    ) -> u32 {
+        let left = |tenant: TenantId| match mode {
+            CapacityMode::Partition | CapacityMode::Pool => u32::MAX,
+            CapacityMode::Hard => {
+                let quota = self.spec(tenant).quota.of(gpu_type);
+                quota.saturating_sub(self.used(tenant, gpu_type))
+            }
+            CapacityMode::Elastic => {
+                let used = self.used_by_class(tenant, class, gpu_type);
+                self.cap(tenant, class, gpu_type).saturating_sub(used)
+            }
+        };
+        self.lineage(id).map(left).min().unwrap_or(u32::MAX)
     }
 
     /// The tenant and its ancestors, nearest first, as far as they are known.
@@ -97,11 +137,25 @@ impl Tenants {
     pub(crate) fn admits(
         &self,
         mode: CapacityMode,
-        id: TenantId,
+        (id, class): (TenantId, Class),
         gpu_type: GpuTypeId,
         gpus: u32,
     ) -> Result<(), Reason> {
         match mode {
+            CapacityMode::Elastic => {
+                for tenant in self.lineage(id) {
+                    let quota = self.cap(tenant, class, gpu_type);
+                    let used = self.used_by_class(tenant, class, gpu_type);
+                    let need = gpus;
+                    if need > quota {
+                        return Err(Reason::LargerThanQuota { tenant, need, quota });
+                    }
+                    if used + need > quota {
+                        return Err(Reason::OverQuota { tenant, gpu_type, need, used, quota });
+                    }
+                }
+                Ok(())
+            }
             CapacityMode::Partition | CapacityMode::Pool => Ok(()),
             CapacityMode::Hard => {
                 // What can never be is said before what cannot be now.

@@ -1,7 +1,7 @@
 //! One try at running a job.
 
 use crate::command::EvictReason;
-use deepshare_model::{AttemptId, Devices, Epoch, JobId, NodeId, Time};
+use deepshare_model::{AttemptId, Class, Devices, Epoch, JobId, NodeId, Time};
 use serde::{Deserialize, Serialize};
 
 /// Devices of one node.
@@ -36,6 +36,17 @@ pub enum AttemptState {
     Released,
 }
 
+/// What the books hold of an attempt beyond its placement; see `State::sync_attempt`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Counted {
+    /// Its devices count as held by guaranteed jobs.
+    pub(crate) held: bool,
+    /// Its devices count as reclaimable, and it is expected to end then.
+    pub(crate) reclaimable: Option<Time>,
+    /// It is a guaranteed job charged as best-effort.
+    pub(crate) spilled: bool,
+}
+
 /// One try at running a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -47,10 +58,15 @@ pub struct Attempt {
     pub epoch: Epoch,
     /// Where it is in its life.
     pub state: AttemptState,
+    /// How its devices are charged: as its job was submitted, or a guaranteed job beyond its
+    /// tenant's quota as best-effort (spec §3, spill) until it is promoted.
+    pub charged: Class,
     /// Where it runs. Emptied on release.
     pub placement: Placement,
     /// When it began to make progress.
     pub running_since: Option<Time>,
+    /// What the tenant's account and the nodes' reclaimable devices hold of it.
+    pub(crate) counted: Counted,
     /// Attempts that must release devices before this one can start.
     pub(crate) awaits: Vec<AttemptId>,
     /// Reserved attempts that wait for this one to release devices.
@@ -75,6 +91,11 @@ impl Attempt {
     /// True while it holds, or is promised, devices.
     pub fn is_live(&self) -> bool {
         self.state < AttemptState::Released
+    }
+
+    /// The instant before which it is no victim, its last eviction having been refused.
+    pub fn evictable_from(&self) -> Time {
+        self.no_eviction_before
     }
 
     /// True if it can be chosen as a victim: started, and not ending already.

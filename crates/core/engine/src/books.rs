@@ -31,6 +31,8 @@ pub struct Node {
     pub(crate) vacant: Devices,
     /// Devices promised to a reserved attempt.
     pub(crate) claimed: Devices,
+    /// Devices whose residents can all be evicted for a guaranteed job.
+    pub(crate) reclaimable: Devices,
     /// Attempts on each device.
     residents: Vec<Vec<AttemptId>>,
     /// CPU left when all that is promised has started; below zero while victims still hold theirs.
@@ -47,6 +49,7 @@ impl Node {
             healthy: all,
             vacant: all,
             claimed: Devices::NONE,
+            reclaimable: Devices::NONE,
             residents: vec![Vec::new(); spec.gpus as usize],
             room_cpu_milli: spec.capacity.cpu_milli as i64,
             room_memory_mib: spec.capacity.memory_mib as i64,
@@ -59,6 +62,18 @@ impl Node {
     pub fn open(&self) -> Devices {
         match self.condition {
             NodeCondition::Ready => self.vacant.intersect(self.healthy).minus(self.claimed),
+            NodeCondition::Cordoned | NodeCondition::Lost => Devices::NONE,
+        }
+    }
+
+    /// Devices on which a guaranteed job could be placed now, if need be by evicting.
+    #[inline]
+    pub fn obtainable(&self) -> Devices {
+        match self.condition {
+            NodeCondition::Ready => {
+                let reclaimed = self.reclaimable.intersect(self.healthy).minus(self.claimed);
+                self.open().union(reclaimed)
+            }
             NodeCondition::Cordoned | NodeCondition::Lost => Devices::NONE,
         }
     }
@@ -89,7 +104,7 @@ impl Node {
     }
 
     /// CPU and host memory left.
-    pub(crate) fn host_room(&self) -> Resources {
+    pub fn host_room(&self) -> Resources {
         let room = |left: i64| left.max(0) as u64;
         Resources { cpu_milli: room(self.room_cpu_milli), memory_mib: room(self.room_memory_mib) }
     }
@@ -195,7 +210,7 @@ impl FreeIndex {
     }
 
     /// Size of the largest node so far.
-    pub(crate) fn levels(&self) -> u32 {
+    pub fn levels(&self) -> u32 {
         self.by_count.len().saturating_sub(1) as u32
     }
 
@@ -205,7 +220,7 @@ impl FreeIndex {
     }
 
     /// The nodes that offer exactly `count` devices, in node order.
-    pub(crate) fn at(&self, count: u32) -> impl Iterator<Item = NodeId> {
+    pub fn at(&self, count: u32) -> impl Iterator<Item = NodeId> {
         let filled = self.nodes_with(count) > 0;
         self.by_count.get(count as usize).filter(|_| filled).into_iter().flat_map(NodeSet::iter)
     }

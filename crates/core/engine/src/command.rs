@@ -2,7 +2,7 @@
 
 use crate::attempt::Placement;
 use crate::reason::Reason;
-use deepshare_model::{AttemptId, Epoch, JobId, Span};
+use deepshare_model::{AttemptId, Class, Epoch, JobId, Span};
 use serde::{Deserialize, Serialize};
 
 /// Something the driver must do, in the order given.
@@ -15,6 +15,8 @@ pub enum Command {
         attempt: AttemptId,
         /// Whose.
         job: JobId,
+        /// To which class of its tenant its devices are charged.
+        charged: Class,
         /// Where.
         placement: Placement,
     },
@@ -26,8 +28,16 @@ pub enum Command {
         epoch: Epoch,
         /// Whose.
         job: JobId,
+        /// To which class of its tenant its devices are charged.
+        charged: Class,
         /// Where.
         placement: Placement,
+    },
+    /// Charge a guaranteed job's devices to its tenant's quota from now on: it cannot be preempted
+    /// any more.
+    Promote {
+        /// The attempt that was charged as best-effort.
+        attempt: AttemptId,
     },
     /// Forget a reservation: its job gave up or lost it.
     ReleaseReservation {
@@ -44,6 +54,8 @@ pub enum Command {
         reason: EvictReason,
         /// How long it may take to stop.
         grace: Span,
+        /// For whom, if it was chosen for one job.
+        preemption: Option<Preemption>,
     },
     /// Tell the job's owner that it cannot run here as things stand.
     Refuse {
@@ -52,6 +64,16 @@ pub enum Command {
         /// Why.
         reason: Reason,
     },
+}
+
+/// For whom an attempt is preempted, and what the whole set of victims costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preemption {
+    /// The job that gets the devices.
+    pub beneficiary: JobId,
+    /// Φ of all its victims together, in 10⁻⁹ per second (spec §4); `None` where the policy knows
+    /// no Φ.
+    pub phi_nano: Option<u64>,
 }
 
 /// Why an attempt was ended.

@@ -4,18 +4,19 @@
 //! journaled, so that a search can take them back. Nothing reaches the world until the round ends.
 
 use crate::attempt::{Attempt, AttemptState, Placement};
-use crate::command::{Command, EvictReason};
+use crate::command::{Command, Preemption};
 use crate::job::JobState;
 use crate::policy::Rank;
 use crate::reason::{Illegal, Reason};
 use crate::state::State;
-use deepshare_model::{AttemptId, JobId, PoolId, TenantId, Time};
+use deepshare_model::{AttemptId, Class, JobId, PoolId, TenantId, Time};
 
 /// One proposal, with what is needed to take it back.
 #[derive(Debug)]
 enum Proposal {
     Place(AttemptId),
-    Evict(AttemptId, AttemptState),
+    Evict(AttemptId, AttemptState, Option<Preemption>),
+    Promote(AttemptId),
 }
 
 /// A point of the draft to return to.
@@ -65,13 +66,40 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// The reason it cannot be placed, quotas included. The draft is unchanged then.
     pub fn place(&mut self, job: JobId) -> Result<(), Reason> {
+        let class = self.state.job(job).spec.class;
+        self.place_as(job, class)
+    }
+
+    /// Places a waiting job charged to a class of its tenant, which may be another than its own: a
+    /// guaranteed job beyond its quota can start as best-effort (spec §3, spill).
+    ///
+    /// # Errors
+    /// As [`Draft::place`].
+    pub fn place_as(&mut self, job: JobId, class: Class) -> Result<(), Reason> {
         if !self.is_waiting_here(job) {
             return Err(Reason::NotConsidered);
         }
         let spec = &self.state.job(job).spec;
         let (tenant, demand) = (spec.tenant, spec.demand);
-        let placement = self.state.find(self.pool, tenant, &demand, false)?;
-        self.claim(job, placement);
+        let placement = self.state.find(self.pool, (tenant, class), &demand, false)?;
+        self.claim(job, class, placement);
+        Ok(())
+    }
+
+    /// Charges a spilled job's devices to its tenant's quota from now on, if that has room.
+    ///
+    /// # Errors
+    /// The quota that binds.
+    pub fn promote(&mut self, attempt: AttemptId) -> Result<(), Reason> {
+        let entry = self.state.attempt(attempt);
+        let spec = &self.state.job(entry.job).spec;
+        if entry.charged == Class::Guaranteed || spec.class != Class::Guaranteed {
+            return Ok(());
+        }
+        let gpu_type = self.state.nodes[entry.placement[0].node.index()].spec.gpu_type;
+        self.state.admits((spec.tenant, Class::Guaranteed), gpu_type, spec.demand.gpus)?;
+        self.journal.push(Proposal::Promote(attempt));
+        self.state.recharge(attempt, Class::Guaranteed);
         Ok(())
     }
 
@@ -96,15 +124,21 @@ impl<'a> Draft<'a> {
         if !free {
             return self.refuse_illegal(Illegal::NotFree(job));
         }
-        let tenant = self.state.job(job).spec.tenant;
+        let spec = &self.state.job(job).spec;
+        let (tenant, class) = (spec.tenant, spec.class);
         let gpu_type = self.state.nodes[placement[0].node.index()].spec.gpu_type;
-        self.state.tenants.admits(self.state.settings.capacity, tenant, gpu_type, asked)?;
-        self.claim(job, placement);
+        self.state.admits((tenant, class), gpu_type, asked)?;
+        self.claim(job, class, placement);
         Ok(())
     }
 
     /// Evicts a running attempt. Its devices count as free from here on in this draft.
     pub fn evict(&mut self, attempt: AttemptId) {
+        self.evict_for(attempt, None);
+    }
+
+    /// Evicts a running attempt on behalf of a job, which the command then names.
+    pub fn evict_for(&mut self, attempt: AttemptId, preemption: Option<Preemption>) {
         let victim = self.state.attempt(attempt);
         let job = victim.job;
         if self.state.pool_of(job) != self.pool {
@@ -115,10 +149,14 @@ impl<'a> Draft<'a> {
             self.illegal.get_or_insert(Illegal::NotRunning(job));
             return;
         }
+        if self.state.is_guaranteed(victim) {
+            self.illegal.get_or_insert(Illegal::Guaranteed(job));
+            return;
+        }
         let before = victim.state;
+        self.state.set_attempt_state(attempt, AttemptState::Terminating);
         self.vacate(attempt);
-        self.state.attempts[attempt.index()].state = AttemptState::Terminating;
-        self.journal.push(Proposal::Evict(attempt, before));
+        self.journal.push(Proposal::Evict(attempt, before, preemption));
     }
 
     /// Where the draft stands, to return to with [`Draft::undo_to`].
@@ -131,10 +169,11 @@ impl<'a> Draft<'a> {
         while self.journal.len() > mark.0 {
             match self.journal.pop().expect("the journal is longer than the mark") {
                 Proposal::Place(attempt) => self.unclaim(attempt),
-                Proposal::Evict(attempt, before) => {
+                Proposal::Evict(attempt, before, _) => {
                     self.reoccupy(attempt);
-                    self.state.attempts[attempt.index()].state = before;
+                    self.state.set_attempt_state(attempt, before);
                 }
+                Proposal::Promote(attempt) => self.state.recharge(attempt, Class::BestEffort),
             }
         }
     }
@@ -178,7 +217,7 @@ impl<'a> Draft<'a> {
     /// Takes back the eviction of an attempt if nobody was placed on its devices, and says whether
     /// it did.
     pub fn spare(&mut self, attempt: AttemptId) -> bool {
-        let evicted = |p: &Proposal| matches!(p, Proposal::Evict(id, _) if *id == attempt);
+        let evicted = |p: &Proposal| matches!(p, Proposal::Evict(id, ..) if *id == attempt);
         let Some(at) = self.journal.iter().position(evicted) else { return false };
         let spec = &self.state.job(self.state.attempt(attempt).job).spec;
         let (tenant, per_gpu) = (spec.tenant, spec.demand.per_gpu);
@@ -190,15 +229,15 @@ impl<'a> Draft<'a> {
         });
         let gpu_type = self.state.nodes[placement[0].node.index()].spec.gpu_type;
         let gpus = self.state.attempt(attempt).gpus();
-        let mode = self.state.settings.capacity;
-        if !free || self.state.tenants.admits(mode, tenant, gpu_type, gpus).is_err() {
+        let class = self.state.attempt(attempt).charged;
+        if !free || self.state.admits((tenant, class), gpu_type, gpus).is_err() {
             return false;
         }
-        let Proposal::Evict(_, before) = self.journal.remove(at) else {
+        let Proposal::Evict(_, before, _) = self.journal.remove(at) else {
             unreachable!("the proposal found is an eviction");
         };
         self.reoccupy(attempt);
-        self.state.attempts[attempt.index()].state = before;
+        self.state.set_attempt_state(attempt, before);
         true
     }
 
@@ -227,7 +266,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Promises devices to a new attempt of a waiting job.
-    fn claim(&mut self, job: JobId, placement: Placement) {
+    fn claim(&mut self, job: JobId, class: Class, placement: Placement) {
         let state = &mut *self.state;
         let id = AttemptId::from_index(state.attempts.len());
         state.leave_queue(job);
@@ -238,23 +277,25 @@ impl<'a> Draft<'a> {
                 node.take_host(host);
             });
         }
-        let entry = &mut state.jobs[job.index()];
+        let spec = &state.jobs[job.index()].spec;
         let gpu_type = state.nodes[placement[0].node.index()].spec.gpu_type;
-        state.tenants.charge(entry.spec.tenant, entry.spec.class, gpu_type, entry.spec.demand.gpus);
-        entry.state = JobState::Active(id);
+        state.tenants.charge(spec.tenant, class, gpu_type, spec.demand.gpus);
         state.pools[self.pool.index()].live.insert(id);
         state.attempts.push(Attempt {
             id,
             job,
             epoch: state.epoch,
             state: AttemptState::Reserved,
+            charged: class,
             placement,
             running_since: None,
+            counted: Default::default(),
             awaits: Vec::new(),
             waiters: Vec::new(),
             eviction: None,
             no_eviction_before: Time::ZERO,
         });
+        state.set_job_state(job, JobState::Active(id));
         self.journal.push(Proposal::Place(id));
     }
 
@@ -264,7 +305,7 @@ impl<'a> Draft<'a> {
         let attempt = state.attempts.pop().filter(|last| last.id == attempt);
         let attempt = attempt.expect("undo takes back the newest attempt first");
         state.forget_claim(&attempt);
-        state.jobs[attempt.job.index()].state = JobState::Waiting;
+        state.set_job_state(attempt.job, JobState::Waiting);
         state.join_queue(attempt.job);
     }
 
@@ -298,14 +339,20 @@ impl<'a> Draft<'a> {
         (attempt.job, attempt.placement.clone())
     }
 
-    /// Ends the round: evictions first, then starts and reservations, each in proposal order.
+    /// Ends the round: evictions first, then promotions, then starts and reservations, each in
+    /// proposal order.
     pub(crate) fn commit(mut self, out: &mut Vec<Command>) -> Result<(), Illegal> {
         let journal = std::mem::take(&mut self.journal);
         for proposal in &journal {
-            if let Proposal::Evict(attempt, before) = *proposal {
+            if let Proposal::Evict(attempt, before, preemption) = *proposal {
                 self.reoccupy(attempt);
-                self.state.attempts[attempt.index()].state = before;
-                self.state.begin_eviction(attempt, EvictReason::Preempted, out);
+                self.state.set_attempt_state(attempt, before);
+                self.state.preempt(attempt, preemption, out);
+            }
+        }
+        for proposal in &journal {
+            if let Proposal::Promote(attempt) = *proposal {
+                out.push(Command::Promote { attempt });
             }
         }
         for proposal in &journal {

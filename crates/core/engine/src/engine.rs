@@ -8,15 +8,17 @@ use crate::event::{BindFailure, Event};
 use crate::job::{Job, JobState};
 use crate::policy::{Policy, Rank};
 use crate::pool::Pool;
+use crate::qad::Qad;
 use crate::queue::SchedulingKey;
 use crate::reason::Illegal;
 use crate::settings::EngineSettings;
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::state::State;
 use deepshare_model::{
-    AttemptId, Devices, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Span, TenantId,
-    TenantSpec, Time,
+    AttemptId, Devices, GpuTypeId, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Span,
+    TenantId, TenantSpec, Time,
 };
+use std::collections::VecDeque;
 
 /// The scheduler as a value. See the crate's documentation for the contract.
 pub struct Engine {
@@ -27,7 +29,8 @@ pub struct Engine {
 impl Engine {
     /// An engine with no nodes, tenants or jobs: those arrive as events.
     pub fn new(settings: EngineSettings, policy: Box<dyn Policy>) -> Engine {
-        Engine { state: State { settings, ..State::default() }, policy }
+        let qad = Qad::new(settings.qad_lambda_milli);
+        Engine { state: State { settings, qad, ..State::default() }, policy }
     }
 
     /// The books.
@@ -187,6 +190,9 @@ impl Engine {
             preemptions: 0,
             last_attempt: None,
             saved: None,
+            lost: Span::ZERO,
+            preempted_at: VecDeque::new(),
+            demands: None,
             rank: Rank::default(),
             failed_starts: 0,
             cancelled: false,
@@ -195,7 +201,7 @@ impl Engine {
         match state.never_fits(key) {
             None => self.enqueue(id),
             Some(reason) => {
-                state.jobs[id.index()].state = JobState::Unrunnable(reason.clone());
+                state.set_job_state(id, JobState::Unrunnable(reason.clone()));
                 state.unrunnable.insert(id);
                 out.push(Command::Refuse { job: id, reason });
             }
@@ -205,8 +211,8 @@ impl Engine {
     /// Puts a job into its queue, ranked anew.
     fn enqueue(&mut self, job: JobId) {
         let state = &mut self.state;
+        state.set_job_state(job, JobState::Waiting);
         let entry = &mut state.jobs[job.index()];
-        entry.state = JobState::Waiting;
         entry.queued_at = state.now;
         entry.queue_seq = state.next_queue_seq;
         state.next_queue_seq += 1;
@@ -228,6 +234,9 @@ impl Engine {
             let rank = self.policy.rank(state, job);
             state.jobs[job.index()].rank = rank;
             state.join_queue(job);
+        }
+        if let Some(attempt) = state.job(job).active() {
+            state.sync_attempt(attempt);
         }
         // A new estimate of a running job can change a plan, too.
         let pool = state.pool_of(job).index();
@@ -279,7 +288,7 @@ impl Engine {
         match self.state.job(job).state {
             JobState::Waiting | JobState::BackingOff { .. } => {
                 self.park(job);
-                self.state.jobs[job.index()].state = JobState::Held;
+                self.state.set_job_state(job, JobState::Held);
             }
             JobState::Active(attempt)
                 if self.state.attempt(attempt).state == AttemptState::Reserved =>
@@ -299,9 +308,9 @@ impl Engine {
         }
     }
 
-    fn advance(&mut self, attempt: AttemptId, to: AttemptState) {
+    fn advance(&mut self, id: AttemptId, to: AttemptState) {
         let now = self.state.now;
-        let Some(attempt) = self.state.attempts.get_mut(attempt.index()) else { return };
+        let Some(attempt) = self.state.attempts.get_mut(id.index()) else { return };
         let job = attempt.job;
         if attempt.state < AttemptState::Binding || attempt.state >= AttemptState::Released {
             return;
@@ -310,11 +319,11 @@ impl Engine {
             attempt.running_since = Some(now);
             self.state.jobs[job.index()].failed_starts = 0;
         }
-        match (&mut attempt.state, &mut attempt.eviction) {
+        match (attempt.state, &mut attempt.eviction) {
             // Started while its eviction was under way: remember, in case that is refused.
             (AttemptState::Terminating, Some((_, before))) => *before = to.max(*before),
             (AttemptState::Terminating, None) => {}
-            (state, _) => *state = to.max(*state),
+            (state, _) => self.state.set_attempt_state(id, to.max(state)),
         }
     }
 
@@ -368,12 +377,13 @@ impl Engine {
         if attempt.state != AttemptState::Terminating {
             return;
         }
-        attempt.state = before;
         attempt.eviction = None;
         attempt.no_eviction_before = now + pause;
         let job = attempt.job;
         let nodes: Vec<NodeId> = attempt.placement.iter().map(|slice| slice.node).collect();
-        for waiter in std::mem::take(&mut attempt.waiters) {
+        let waiters = std::mem::take(&mut attempt.waiters);
+        self.state.set_attempt_state(id, before);
+        for waiter in waiters {
             let job = self.state.drop_reservation(waiter, out);
             self.after_attempt(job, None);
         }
@@ -403,8 +413,8 @@ impl Engine {
                 }
             }
             _ => {
-                attempt.state = AttemptState::Terminating;
                 attempt.eviction = None;
+                self.state.set_attempt_state(id, AttemptState::Terminating);
                 self.state.end_job(job, outcome);
             }
         }
@@ -420,8 +430,25 @@ impl Engine {
         if matches!(self.state.job(job).state, JobState::Ended(_)) {
             return;
         }
-        self.state.jobs[job.index()].preemptions += u32::from(preempted);
-        self.after_attempt(job, None);
+        let pause = preempted.then(|| self.note_preemption(job)).flatten();
+        self.after_attempt(job, pause);
+    }
+
+    /// Books a preemption. Until when the job pauses before it may start again, if it has been
+    /// preempted before within the hour: two jobs that take turns at evicting help nobody.
+    fn note_preemption(&mut self, job: JobId) -> Option<Time> {
+        let (now, settings) = (self.state.now, self.state.settings);
+        let entry = &mut self.state.jobs[job.index()];
+        let before = entry.preempted_within_hour(now);
+        entry.preemptions += 1;
+        while entry.preempted_at.len() > before {
+            entry.preempted_at.pop_front();
+        }
+        entry.preempted_at.push_back(now);
+        let doublings = u32::try_from(before.checked_sub(1)?).unwrap_or(32).min(32);
+        let pause = settings.preempted_pause.0.saturating_mul(1 << doublings);
+        Some(now + Span(pause.min(settings.backoff_max.0.saturating_mul(10))))
+            .filter(|&until| until > now)
     }
 
     /// A job that is out of its queue and not over: where it goes now.
@@ -430,9 +457,9 @@ impl Engine {
         if entry.cancelled {
             self.state.end_job(job, Outcome::Cancelled);
         } else if entry.held {
-            entry.state = JobState::Held;
+            self.state.set_job_state(job, JobState::Held);
         } else if let Some(until) = back_off {
-            entry.state = JobState::BackingOff { until };
+            self.state.set_job_state(job, JobState::BackingOff { until });
             self.state.timers.insert((until, job));
         } else {
             self.enqueue(job);
@@ -536,6 +563,9 @@ impl Engine {
         }
         for attempt in self.attempts_where(|attempt| attempt.state == AttemptState::Reserved) {
             self.state.look_again(attempt, out);
+        }
+        for gpu_type in (0..self.state.gpu_types()).map(GpuTypeId::from_index) {
+            self.state.change_account(id, gpu_type, (0, 0));
         }
         self.state.pools[spec.pool.index()].dirty = true;
         self.recheck_unrunnable();

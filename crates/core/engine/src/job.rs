@@ -3,8 +3,11 @@
 use crate::policy::Rank;
 use crate::queue::KeyId;
 use crate::reason::Reason;
-use deepshare_model::{AttemptId, GpuTime, JobSpec, Outcome, Span, Time};
+use deepshare_model::{AttemptId, GpuTime, GpuTypeId, JobSpec, Outcome, Span, Time};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+const HOUR: Span = Span::from_secs(3_600);
 
 /// Where a job stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +55,10 @@ pub struct Job {
     pub queue_seq: u64,
     /// Times it was evicted for another job.
     pub preemptions: u32,
+    /// Progress that had to be repeated and restarts paid so far: what preemption has cost it.
+    pub lost: Span,
+    /// When it was preempted within the last hour, oldest first.
+    pub preempted_at: VecDeque<Time>,
     /// Its last attempt so far.
     pub last_attempt: Option<AttemptId>,
     /// What would survive a stop, as last reported: work done and restart owed.
@@ -60,6 +67,8 @@ pub struct Job {
     pub(crate) rank: Rank,
     /// Failed starts in a row.
     pub(crate) failed_starts: u32,
+    /// The GPU type for which it counts in its tenant's guaranteed demand, if it does.
+    pub(crate) demands: Option<GpuTypeId>,
     /// Its owner withdrew it while it was active.
     pub(crate) cancelled: bool,
     /// Its owner holds it: do not queue it again when its attempt ends.
@@ -86,6 +95,19 @@ impl Job {
     /// [`State::remaining`](crate::State::remaining).
     pub fn left_at_start(&self) -> Option<Span> {
         Some(self.estimate?.saturating_sub(self.work) + self.restart)
+    }
+
+    /// Normalised cumulative preemption overhead, 0 to 1 (spec §1, C_p; reading D10: lost over
+    /// lost and done).
+    pub fn preemption_overhead(&self) -> f64 {
+        let (lost, done) = (self.lost.as_secs_f64(), self.work.as_secs_f64());
+        if self.lost.is_zero() { 0.0 } else { lost / (lost + done) }
+    }
+
+    /// Times it was preempted in the hour before `now`.
+    pub fn preempted_within_hour(&self, now: Time) -> usize {
+        let recent = |at: &&Time| now.saturating_since(**at) < HOUR;
+        self.preempted_at.iter().rev().take_while(recent).count()
     }
 
     /// Attained service (2D-LAS: GPUs × time) of past attempts since the last promotion.

@@ -14,6 +14,8 @@ pub struct Pool {
     pub nodes: BTreeSet<NodeId>,
     /// Free devices, by GPU type.
     pub(crate) free: Vec<FreeIndex>,
+    /// Devices free or reclaimable, by GPU type.
+    pub(crate) obtainable: Vec<FreeIndex>,
     /// Devices that an empty pool would offer, by GPU type.
     pub(crate) usable: Vec<FreeIndex>,
     /// Keys with waiting jobs.
@@ -22,6 +24,10 @@ pub struct Pool {
     pub(crate) waiting: u32,
     /// Attempts that hold or are promised devices, oldest first.
     pub(crate) live: BTreeSet<AttemptId>,
+    /// Attempts that can be evicted for a guaranteed job, by expected end.
+    pub(crate) reclaimable: BTreeSet<(Time, AttemptId)>,
+    /// Guaranteed jobs' attempts charged as best-effort.
+    pub(crate) spilled: BTreeSet<AttemptId>,
     /// Something changed since its last round.
     pub(crate) dirty: bool,
     /// Its policy asked for a round then.
@@ -106,6 +112,8 @@ impl Pool {
         let types = self.free.len().max(spec.gpu_type.index() + 1);
         self.free.resize_with(types, FreeIndex::default);
         self.usable.resize_with(types, FreeIndex::default);
+        self.obtainable.resize_with(types, FreeIndex::default);
+        self.obtainable[spec.gpu_type.index()].make_room(spec.gpus);
         self.free[spec.gpu_type.index()].make_room(spec.gpus);
         self.usable[spec.gpu_type.index()].make_room(spec.gpus);
     }
@@ -113,6 +121,11 @@ impl Pool {
     /// Free devices of a GPU type.
     pub fn free(&self, gpu_type: GpuTypeId) -> Option<&FreeIndex> {
         self.free.get(gpu_type.index())
+    }
+
+    /// Devices of a GPU type that are free, or could be freed for a guaranteed job.
+    pub fn obtainable(&self, gpu_type: GpuTypeId) -> Option<&FreeIndex> {
+        self.obtainable.get(gpu_type.index())
     }
 
     /// Free devices of every GPU type.

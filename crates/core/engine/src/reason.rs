@@ -178,6 +178,9 @@ pub enum Illegal {
     /// Evicting something that does not run.
     #[error("policy evicted an attempt of {0} that is not running")]
     NotRunning(JobId),
+    /// Evicting what is charged to a guarantee.
+    #[error("policy evicted {0}, whose devices are guaranteed to its tenant")]
+    Guaranteed(JobId),
     /// Placing on devices that are not free.
     #[error("policy placed {0} on devices that are not free")]
     NotFree(JobId),

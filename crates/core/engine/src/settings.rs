@@ -15,6 +15,8 @@ pub enum CapacityMode {
     Hard,
     /// One pool, no quotas: a reference, not an offer.
     Pool,
+    /// One pool; guaranteed jobs up to their tenant's quota, best-effort jobs borrow what idles.
+    Elastic,
 }
 
 impl CapacityMode {
@@ -24,6 +26,7 @@ impl CapacityMode {
             CapacityMode::Partition => "partition",
             CapacityMode::Hard => "hard",
             CapacityMode::Pool => "pool",
+            CapacityMode::Elastic => "elastic",
         }
     }
 }
@@ -44,6 +47,13 @@ pub struct EngineSettings {
     pub backoff_first: Span,
     /// Longest pause after failed starts.
     pub backoff_max: Span,
+    /// Weight of the newest sample in a tenant's smoothed quota assurance degree, thousandths
+    /// (spec §1, λ).
+    pub qad_lambda_milli: u32,
+    /// First pause of a preempted job before it may start again; doubles with each preemption of
+    /// the last hour, up to `backoff_max` times ten. The first preemption of an hour has none. Zero:
+    /// nobody pauses.
+    pub preempted_pause: Span,
 }
 
 impl Default for EngineSettings {
@@ -55,6 +65,8 @@ impl Default for EngineSettings {
             grace: Span::from_secs(30),
             backoff_first: Span::SECOND,
             backoff_max: Span::from_secs(60),
+            qad_lambda_milli: 300,
+            preempted_pause: Span::ZERO,
         }
     }
 }

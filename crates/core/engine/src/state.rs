@@ -7,15 +7,19 @@ use crate::job::{Job, JobState};
 use crate::placement::{Misfit, Offer};
 use crate::policy::Rank;
 use crate::pool::Pool;
+use crate::qad::{Degree, Qad};
 use crate::queue::{KeyId, Queues, SchedulingKey, Walk};
 use crate::reason::Reason;
-use crate::settings::EngineSettings;
+use crate::settings::{CapacityMode, EngineSettings};
 use deepshare_model::{
-    AttemptId, Demand, Devices, GpuTime, GpuTypeId, JobId, Layout, NodeId, PoolId, Resources, Span,
-    TenantId, TenantSpec, Time,
+    AttemptId, Class, Demand, Devices, GpuTime, GpuTypeId, JobId, Layout, NodeId, PoolId,
+    Resources, Span, TenantId, TenantSpec, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+/// Cycle of the quota assurance degree where rounds have none (spec §1).
+const QAD_CYCLE: Span = Span(50_000);
 
 /// Everything the engine knows. Read-only outside the engine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,6 +30,7 @@ pub struct State {
     pub(crate) nodes: Vec<Node>,
     pub(crate) pools: Vec<Pool>,
     pub(crate) tenants: Tenants,
+    pub(crate) qad: Qad,
     pub(crate) jobs: Vec<Job>,
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) queues: Queues,
@@ -140,6 +145,11 @@ impl State {
         self.queues.next_after(key, None)
     }
 
+    /// The next waiting job of a key after a given one, in rank order.
+    pub fn next_waiting(&self, key: KeyId, after: (Rank, JobId)) -> Option<(Rank, JobId)> {
+        self.queues.next_after(key, Some(after))
+    }
+
     /// A walk over a pool's waiting jobs in rank order.
     pub fn walk(&self, pool: PoolId) -> Walk {
         Walk::new(self, pool)
@@ -150,9 +160,28 @@ impl State {
         self.pools[pool.index()].live.iter().map(|&attempt| self.attempt(attempt))
     }
 
-    /// Attempts of a pool that could be chosen as victims, oldest first.
+    /// Attempts of a pool that could be chosen as victims, oldest first. Where quotas are
+    /// guarantees, that leaves out whoever is charged to one.
     pub fn evictable(&self, pool: PoolId) -> impl Iterator<Item = &Attempt> {
-        self.live(pool).filter(|a| a.is_evictable() && a.no_eviction_before <= self.now)
+        let allowed = |a: &&Attempt| !self.is_guaranteed(a) && a.no_eviction_before <= self.now;
+        self.live(pool).filter(|a| a.is_evictable()).filter(allowed)
+    }
+
+    /// True if nobody may take the attempt's devices from it.
+    pub(crate) fn is_guaranteed(&self, attempt: &Attempt) -> bool {
+        let elastic = self.settings.capacity == CapacityMode::Elastic;
+        elastic && attempt.charged == Class::Guaranteed
+    }
+
+    /// Attempts that could be evicted for a guaranteed job, those expected to run longest first.
+    pub fn reclaimable(&self, pool: PoolId) -> impl Iterator<Item = &Attempt> {
+        let by_end = self.pools[pool.index()].reclaimable.iter().rev();
+        by_end.map(|&(_, attempt)| self.attempt(attempt))
+    }
+
+    /// Attempts of guaranteed jobs that run beyond their tenant's quota, oldest first.
+    pub fn spilled(&self, pool: PoolId) -> impl Iterator<Item = &Attempt> {
+        self.pools[pool.index()].spilled.iter().map(|&attempt| self.attempt(attempt))
     }
 
     /// Time the job has run, all attempts together, up to now.
@@ -205,11 +234,53 @@ impl State {
         self.queues.key(self.job(job).key).pool
     }
 
+    /// Whether `gpus` more of a type, charged to a tenant's class, are within all that binds.
+    pub(crate) fn admits(
+        &self,
+        (tenant, class): (TenantId, Class),
+        gpu_type: GpuTypeId,
+        gpus: u32,
+    ) -> Result<(), Reason> {
+        self.tenants.admits(self.settings.capacity, (tenant, class), gpu_type, gpus)
+    }
+
+    /// The current slot of the quota assurance degree, which is reported for policies without a
+    /// cycle too.
+    pub(crate) fn qad_slot(&self) -> u64 {
+        let cycle = if self.settings.cycle.is_zero() { QAD_CYCLE } else { self.settings.cycle };
+        self.now.0 / cycle.0
+    }
+
+    /// GPU types that any pool has nodes of, one above the highest.
+    pub fn gpu_types(&self) -> usize {
+        self.pools.iter().map(|pool| pool.free.len()).max().unwrap_or(0)
+    }
+
+    /// A tenant's quota assurance degree now, and smoothed as of the current slot (spec §2).
+    pub fn qad(&self, tenant: TenantId) -> (Degree, Degree) {
+        self.qad.of(tenant, self.qad_slot())
+    }
+
+    /// GPUs that a tenant's guaranteed jobs demand, and that they hold.
+    pub fn guaranteed(&self, tenant: TenantId) -> (u32, u32) {
+        self.qad.counts(tenant)
+    }
+
+    /// GPUs of a type that a tenant (with its children) holds or is promised in one class.
+    pub fn used_by_class(&self, tenant: TenantId, class: Class, gpu_type: GpuTypeId) -> u32 {
+        self.tenants.used_by_class(tenant, class, gpu_type)
+    }
+
+    /// What a tenant may still be given in one class, over GPU types that have nodes.
+    pub fn allowance(&self, tenant: TenantId, class: Class, gpu_type: GpuTypeId) -> u32 {
+        self.tenants.allowance(self.settings.capacity, (tenant, class), gpu_type)
+    }
+
     /// Devices for a demand of `tenant` in `pool` now, or why there are none. Changes nothing.
     pub(crate) fn find(
         &self,
         pool: PoolId,
-        tenant: TenantId,
+        (tenant, class): (TenantId, Class),
         demand: &Demand,
         empty: bool,
     ) -> Result<Vec<Slice>, Reason> {
@@ -221,15 +292,11 @@ impl State {
             if demand.gpu_type.is_some_and(|wanted| wanted != gpu_type) || index.total() == 0 {
                 continue;
             }
-            let quota = match (empty, self.settings.capacity) {
-                // An empty pool still has quotas: only those that bind even then count.
-                (true, mode) => match self.tenants.admits(mode, tenant, gpu_type, demand.gpus) {
-                    Err(reason @ Reason::LargerThanQuota { .. }) => Err(reason),
-                    _ => Ok(()),
-                },
-                (false, mode) => self.tenants.admits(mode, tenant, gpu_type, demand.gpus),
-            };
-            if let Err(reason) = quota {
+            let quota = self.admits((tenant, class), gpu_type, demand.gpus);
+            // An empty pool still has quotas: only those that bind even then count.
+            let binds =
+                |reason: &Reason| !empty || matches!(reason, Reason::LargerThanQuota { .. });
+            if let Some(reason) = quota.err().filter(binds) {
                 best = Some(reason);
                 continue;
             }
@@ -263,7 +330,7 @@ impl State {
     }
 
     fn search_empty_pool(&self, key: KeyId) -> Option<Reason> {
-        let SchedulingKey { pool, tenant, demand, .. } = *self.queues.key(key);
+        let SchedulingKey { pool, tenant, class, demand, .. } = *self.queues.key(key);
         let adds_up = match demand.layout {
             Layout::Consolidated => true,
             Layout::Members(each) => each > 0 && demand.gpus % each == 0,
@@ -271,7 +338,7 @@ impl State {
         if demand.gpus == 0 || !adds_up {
             return Some(Reason::BadDemand);
         }
-        match self.find(pool, tenant, &demand, true) {
+        match self.find(pool, (tenant, class), &demand, true) {
             Ok(_) => None,
             Err(reason @ Reason::LargerThanQuota { .. }) => Some(reason),
             Err(_) => {
@@ -288,13 +355,16 @@ impl State {
     /// Changes a node and keeps the indexes of its pool in step.
     pub(crate) fn with_node<R>(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> R) -> R {
         let node = &mut self.nodes[id.index()];
-        let before = (node.open().count(), node.usable().count());
+        let counts =
+            |node: &Node| (node.open().count(), node.usable().count(), node.obtainable().count());
+        let before = counts(node);
         let result = change(node);
-        let after = (node.open().count(), node.usable().count());
+        let after = counts(node);
         let (pool, gpu_type) = (node.spec.pool, node.spec.gpu_type.index());
         let pool = &mut self.pools[pool.index()];
         pool.free[gpu_type].change(id, before.0, after.0);
         pool.usable[gpu_type].change(id, before.1, after.1);
+        pool.obtainable[gpu_type].change(id, before.2, after.2);
         result
     }
 

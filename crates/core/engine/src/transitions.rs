@@ -1,11 +1,11 @@
 //! What moves jobs and attempts from state to state, and keeps the books in step.
 
-use crate::attempt::{Attempt, AttemptState};
-use crate::command::{Command, EvictReason};
+use crate::attempt::{Attempt, AttemptState, Counted};
+use crate::command::{Command, EvictReason, Preemption};
 use crate::job::JobState;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, Span, TenantId};
+use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, Span, TenantId, Time};
 
 impl State {
     /// Takes a waiting job out of its queue.
@@ -33,7 +33,125 @@ impl State {
     fn billing(&self, attempt: &Attempt) -> (TenantId, Class, GpuTypeId, u32) {
         let spec = &self.job(attempt.job).spec;
         let gpu_type = self.nodes[attempt.placement[0].node.index()].spec.gpu_type;
-        (spec.tenant, spec.class, gpu_type, spec.demand.gpus)
+        (spec.tenant, attempt.charged, gpu_type, spec.demand.gpus)
+    }
+
+    /// Moves a job to another state, and its demand along.
+    pub(crate) fn set_job_state(&mut self, job: JobId, state: JobState) {
+        self.jobs[job.index()].state = state;
+        self.sync_demand(job);
+    }
+
+    /// Keeps the guaranteed demand of a job's tenant in step: jobs that wait or pause, and those
+    /// that hold or are promised devices as guaranteed. A spilled job is served, if not as it was
+    /// promised, and demands nothing until it is promoted or preempted.
+    fn sync_demand(&mut self, job: JobId) {
+        let entry = &self.jobs[job.index()];
+        let demand = entry.spec.demand;
+        let assumed = demand.gpu_type.unwrap_or_default();
+        let wanted = match entry.state {
+            _ if entry.spec.class != Class::Guaranteed => None,
+            JobState::Waiting | JobState::BackingOff { .. } => Some(assumed),
+            JobState::Active(attempt) => {
+                let attempt = self.attempt(attempt);
+                let node = attempt.placement.first().map(|slice| slice.node);
+                let gpu_type = node.map(|node| self.nodes[node.index()].spec.gpu_type);
+                gpu_type.filter(|_| attempt.charged == Class::Guaranteed)
+            }
+            JobState::Held | JobState::Unrunnable(_) | JobState::Ended(_) => None,
+        };
+        let (tenant, before) = (entry.spec.tenant, entry.demands);
+        if wanted == before {
+            return;
+        }
+        let gpus = i64::from(demand.gpus);
+        for (gpu_type, gpus) in [(before, -gpus), (wanted, gpus)] {
+            if let Some(gpu_type) = gpu_type {
+                self.change_account(tenant, gpu_type, (gpus, 0));
+            }
+        }
+        self.jobs[job.index()].demands = wanted;
+    }
+
+    /// Changes what a tenant's guaranteed jobs demand and hold.
+    pub(crate) fn change_account(
+        &mut self,
+        tenant: TenantId,
+        gpu_type: GpuTypeId,
+        change: (i64, i64),
+    ) {
+        let (quota, slot) = (self.tenants.spec(tenant).quota.of(gpu_type), self.qad_slot());
+        self.qad.change((tenant, gpu_type), change, quota, slot);
+    }
+
+    /// Moves an attempt to another state, and what the books hold of it along.
+    pub(crate) fn set_attempt_state(&mut self, id: AttemptId, state: AttemptState) {
+        self.attempts[id.index()].state = state;
+        self.sync_attempt(id);
+    }
+
+    /// Keeps tenants' accounts and what is reclaimable in step with an attempt.
+    pub(crate) fn sync_attempt(&mut self, id: AttemptId) {
+        let attempt = self.attempt(id);
+        let guaranteed = attempt.charged == Class::Guaranteed;
+        let holds = (AttemptState::Binding..AttemptState::Released).contains(&attempt.state);
+        let evictable = attempt.is_evictable();
+        let wanted = Counted {
+            held: guaranteed && holds,
+            reclaimable: (!guaranteed && evictable).then(|| self.expected_end(attempt)),
+            spilled: !guaranteed
+                && evictable
+                && self.job(attempt.job).spec.class == Class::Guaranteed,
+        };
+        let before = attempt.counted;
+        if wanted == before {
+            return;
+        }
+        self.attempts[id.index()].counted = wanted;
+        if wanted.held != before.held {
+            let (tenant, _, gpu_type, gpus) = self.billing(self.attempt(id));
+            let gpus = i64::from(gpus) * if wanted.held { 1 } else { -1 };
+            self.change_account(tenant, gpu_type, (0, gpus));
+        }
+        let pool = self.pool_of(self.attempt(id).job).index();
+        let pool = &mut self.pools[pool];
+        if let Some(end) = before.reclaimable {
+            pool.reclaimable.remove(&(end, id));
+        }
+        if let Some(end) = wanted.reclaimable {
+            pool.reclaimable.insert((end, id));
+        }
+        match wanted.spilled {
+            true => pool.spilled.insert(id),
+            false => pool.spilled.remove(&id),
+        };
+        if wanted.reclaimable.is_some() != before.reclaimable.is_some() {
+            for slice in self.attempt(id).placement.clone() {
+                self.with_node(slice.node, |node| {
+                    node.reclaimable = match wanted.reclaimable {
+                        Some(_) => node.reclaimable.union(slice.devices),
+                        None => node.reclaimable.minus(slice.devices),
+                    }
+                });
+            }
+        }
+    }
+
+    /// When an attempt is expected to end; never, without an estimate. Fixed while it runs.
+    fn expected_end(&self, attempt: &Attempt) -> Time {
+        let left = self.job(attempt.job).left_at_start();
+        let since = attempt.running_since.unwrap_or(self.now);
+        left.map_or(Time::MAX, |left| since + left)
+    }
+
+    /// Charges an attempt's devices to another class of its tenant.
+    pub(crate) fn recharge(&mut self, id: AttemptId, class: Class) {
+        self.charge_attempt(id, false);
+        self.attempts[id.index()].charged = class;
+        self.charge_attempt(id, true);
+        self.sync_attempt(id);
+        let job = self.attempt(id).job;
+        self.sync_demand(job);
     }
 
     /// Charges an attempt's devices to its tenant, or refunds them.
@@ -76,9 +194,10 @@ impl State {
     pub(crate) fn settle(&mut self, id: AttemptId, out: &mut Vec<Command>) {
         if self.await_holders(id) {
             let attempt = self.attempt(id);
-            let (job, placement) = (attempt.job, attempt.placement.clone());
+            let (job, charged) = (attempt.job, attempt.charged);
+            let placement = attempt.placement.clone();
             self.jobs[job.index()].last_attempt = Some(id);
-            out.push(Command::Reserve { attempt: id, job, placement });
+            out.push(Command::Reserve { attempt: id, job, charged, placement });
         } else {
             self.start(id, out);
         }
@@ -146,11 +265,11 @@ impl State {
                 node.move_in(slice.devices, id);
             });
         }
-        let attempt = &mut self.attempts[id.index()];
-        attempt.state = AttemptState::Binding;
-        attempt.epoch = epoch;
+        self.attempts[id.index()].epoch = epoch;
+        self.set_attempt_state(id, AttemptState::Binding);
         self.jobs[job.index()].last_attempt = Some(id);
-        out.push(Command::Start { attempt: id, epoch, job, placement });
+        let charged = self.attempt(id).charged;
+        out.push(Command::Start { attempt: id, epoch, job, charged, placement });
     }
 
     /// Asks the world to end an attempt.
@@ -160,12 +279,32 @@ impl State {
         reason: EvictReason,
         out: &mut Vec<Command>,
     ) {
+        self.evict(id, reason, None, out);
+    }
+
+    /// Asks the world to end an attempt in favour of another job.
+    pub(crate) fn preempt(
+        &mut self,
+        id: AttemptId,
+        preemption: Option<Preemption>,
+        out: &mut Vec<Command>,
+    ) {
+        self.evict(id, EvictReason::Preempted, preemption, out);
+    }
+
+    fn evict(
+        &mut self,
+        id: AttemptId,
+        reason: EvictReason,
+        preemption: Option<Preemption>,
+        out: &mut Vec<Command>,
+    ) {
         let (epoch, grace) = (self.epoch, self.settings.grace);
         let attempt = &mut self.attempts[id.index()];
         attempt.eviction = Some((reason, attempt.state));
-        attempt.state = AttemptState::Terminating;
+        self.set_attempt_state(id, AttemptState::Terminating);
         let grace = if reason == EvictReason::NodeLost { Span::ZERO } else { grace };
-        out.push(Command::Evict { attempt: id, epoch, reason, grace });
+        out.push(Command::Evict { attempt: id, epoch, reason, grace, preemption });
     }
 
     /// Gives up a reservation; the caller decides what becomes of the job.
@@ -189,8 +328,8 @@ impl State {
     /// The caller decides what becomes of the job.
     pub(crate) fn release(&mut self, id: AttemptId, out: &mut Vec<Command>) -> JobId {
         self.charge_attempt(id, false);
+        self.set_attempt_state(id, AttemptState::Released);
         let attempt = &mut self.attempts[id.index()];
-        attempt.state = AttemptState::Released;
         let job = attempt.job;
         let placement = std::mem::take(&mut attempt.placement);
         let waiters = std::mem::take(&mut attempt.waiters);
@@ -233,21 +372,23 @@ impl State {
     fn book_progress(&mut self, job: JobId, stint: Span) {
         let entry = &mut self.jobs[job.index()];
         entry.served += stint;
+        let restart_paid = stint.min(entry.restart);
+        let done = entry.work + (stint - restart_paid);
+        entry.restart -= restart_paid;
+        entry.lost += restart_paid;
         match entry.saved.take() {
-            Some((work, restart)) => (entry.work, entry.restart) = (work, restart),
-            None => {
-                let restart_paid = stint.min(entry.restart);
-                entry.work += stint - restart_paid;
-                entry.restart -= restart_paid;
+            Some((work, restart)) => {
+                entry.lost += done.saturating_sub(work);
+                (entry.work, entry.restart) = (work, restart);
             }
+            None => entry.work = done,
         }
     }
 
     /// Ends a job that is in no queue. The first news of an end counts.
     pub(crate) fn end_job(&mut self, job: JobId, outcome: deepshare_model::Outcome) {
-        let state = &mut self.jobs[job.index()].state;
-        if !matches!(state, JobState::Ended(_)) {
-            *state = JobState::Ended(outcome);
+        if !matches!(self.job(job).state, JobState::Ended(_)) {
+            self.set_job_state(job, JobState::Ended(outcome));
         }
     }
 }

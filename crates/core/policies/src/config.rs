@@ -2,8 +2,11 @@
 
 use crate::srtf::TieOrder;
 use crate::tiresias::{Demotion, Tiresias};
-use crate::{ConservativeBackfill, EasyBackfill, Fifo, Qssf, Sjf, Srtf};
-use deepshare_engine::Policy;
+use crate::{
+    ConservativeBackfill, DeepShare, DeepShareSettings, EasyBackfill, ElasticQuota, Fifo, Qssf,
+    Sjf, Srtf,
+};
+use deepshare_engine::{EngineSettings, Policy};
 use deepshare_model::{GpuTime, Span};
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +15,15 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PolicyConfig {
     /// First come, first served.
-    Fifo {},
+    Fifo {
+        /// Pass over a job that does not fit instead of blocking those behind it.
+        skip: bool,
+    },
     /// Shortest job first.
-    Sjf {},
+    Sjf {
+        /// Pass over a job that does not fit instead of blocking those behind it.
+        skip: bool,
+    },
     /// Shortest remaining time first, preemptive.
     Srtf {
         /// Who goes first at equal remaining time.
@@ -45,18 +54,32 @@ pub enum PolicyConfig {
     EasyBackfill {},
     /// FIFO with a reservation for every waiting job.
     ConservativeBackfill {},
+    /// In or out of quota, as a binary signal.
+    ElasticQuota {},
+    /// The quota assurance degree behind order, borrowing and reclaim.
+    #[serde(rename = "deepshare")]
+    DeepShare(DeepShareSettings),
 }
 
 impl PolicyConfig {
     /// Every policy's name, in the order tables list them.
-    pub const NAMES: [&'static str; 7] =
-        ["fifo", "sjf", "srtf", "qssf", "tiresias", "easy-backfill", "conservative-backfill"];
+    pub const NAMES: [&'static str; 9] = [
+        "fifo",
+        "sjf",
+        "srtf",
+        "qssf",
+        "tiresias",
+        "easy-backfill",
+        "conservative-backfill",
+        "elastic-quota",
+        "deepshare",
+    ];
 
     /// The policy of this name with default settings.
     pub fn by_name(name: &str) -> Option<PolicyConfig> {
         Some(match name {
-            "fifo" => PolicyConfig::Fifo {},
-            "sjf" => PolicyConfig::Sjf {},
+            "fifo" => PolicyConfig::Fifo { skip: false },
+            "sjf" => PolicyConfig::Sjf { skip: false },
             "srtf" => PolicyConfig::Srtf { ties: TieOrder::RunningFirst, spare_unneeded: true },
             "qssf" => PolicyConfig::Qssf { first_second_by_gpus: false },
             "tiresias" => PolicyConfig::Tiresias {
@@ -68,6 +91,8 @@ impl PolicyConfig {
             },
             "easy-backfill" => PolicyConfig::EasyBackfill {},
             "conservative-backfill" => PolicyConfig::ConservativeBackfill {},
+            "elastic-quota" => PolicyConfig::ElasticQuota {},
+            "deepshare" => PolicyConfig::DeepShare(DeepShareSettings::default()),
             _ => return None,
         })
     }
@@ -75,31 +100,58 @@ impl PolicyConfig {
     /// Its name in settings and results.
     pub fn name(&self) -> &'static str {
         match self {
-            PolicyConfig::Fifo {} => "fifo",
-            PolicyConfig::Sjf {} => "sjf",
+            PolicyConfig::Fifo { .. } => "fifo",
+            PolicyConfig::Sjf { .. } => "sjf",
             PolicyConfig::Srtf { .. } => "srtf",
             PolicyConfig::Qssf { .. } => "qssf",
             PolicyConfig::Tiresias { .. } => "tiresias",
             PolicyConfig::EasyBackfill {} => "easy-backfill",
             PolicyConfig::ConservativeBackfill {} => "conservative-backfill",
+            PolicyConfig::ElasticQuota {} => "elastic-quota",
+            PolicyConfig::DeepShare(_) => "deepshare",
         }
     }
 
     /// True if it orders or plans by run-time estimates.
     pub fn uses_estimates(&self) -> bool {
-        !matches!(self, PolicyConfig::Fifo {} | PolicyConfig::Tiresias { .. })
+        !matches!(
+            self,
+            PolicyConfig::Fifo { .. }
+                | PolicyConfig::Tiresias { .. }
+                | PolicyConfig::ElasticQuota {}
+        )
     }
 
     /// True if it evicts running jobs.
     pub fn preempts(&self) -> bool {
-        matches!(self, PolicyConfig::Srtf { .. } | PolicyConfig::Tiresias { .. })
+        match self {
+            PolicyConfig::Srtf { .. }
+            | PolicyConfig::Tiresias { .. }
+            | PolicyConfig::ElasticQuota {} => true,
+            PolicyConfig::DeepShare(settings) => settings.reclaim,
+            _ => false,
+        }
+    }
+
+    /// Engine settings that suit the policy. DeepShare decides in slots of 50 ms (spec §2, cycle),
+    /// and a job that was reclaimed before pauses; everything else is the engine's default.
+    pub fn engine_settings(&self) -> EngineSettings {
+        let plain = EngineSettings::default();
+        match self {
+            PolicyConfig::DeepShare(_) => EngineSettings {
+                cycle: Span(50_000),
+                preempted_pause: Span::from_secs(30),
+                ..plain
+            },
+            _ => plain,
+        }
     }
 
     /// A fresh value of the policy.
     pub fn build(&self) -> Box<dyn Policy> {
         match self {
-            PolicyConfig::Fifo {} => Box::new(Fifo),
-            PolicyConfig::Sjf {} => Box::new(Sjf),
+            PolicyConfig::Fifo { skip } => Box::new(Fifo { skip: *skip }),
+            PolicyConfig::Sjf { skip } => Box::new(Sjf { skip: *skip }),
             PolicyConfig::Srtf { ties, spare_unneeded } => {
                 Box::new(Srtf { ties: *ties, spare_unneeded: *spare_unneeded })
             }
@@ -121,6 +173,8 @@ impl PolicyConfig {
             }),
             PolicyConfig::EasyBackfill {} => Box::new(EasyBackfill),
             PolicyConfig::ConservativeBackfill {} => Box::new(ConservativeBackfill::default()),
+            PolicyConfig::ElasticQuota {} => Box::new(ElasticQuota),
+            PolicyConfig::DeepShare(settings) => Box::new(DeepShare { settings: settings.clone() }),
         }
     }
 }

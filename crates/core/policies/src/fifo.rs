@@ -8,13 +8,16 @@
 //! node returns to its place, not to the end.
 //! Cost: O(placed + 1) placements a round.
 
-use crate::in_order::serve_in_order;
+use crate::in_order::{serve_in_order, serve_with_skip};
 use deepshare_engine::{Draft, Policy, Rank, State};
 use deepshare_model::JobId;
 
 /// First come, first served.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fifo;
+pub struct Fifo {
+    /// Pass over a job that does not fit instead of blocking those behind it.
+    pub skip: bool,
+}
 
 impl Policy for Fifo {
     fn name(&self) -> &'static str {
@@ -26,6 +29,10 @@ impl Policy for Fifo {
     }
 
     fn round(&mut self, draft: &mut Draft<'_>) {
-        serve_in_order(draft);
+        if self.skip {
+            serve_with_skip(draft);
+        } else {
+            serve_in_order(draft);
+        }
     }
 }

@@ -1,7 +1,22 @@
-//! Strict service in rank order: the first job that does not fit blocks those behind it.
+//! Service in rank order: the first job that does not fit blocks those behind it, or is passed
+//! over.
 
 use deepshare_engine::{Draft, Reason};
 use deepshare_model::JobId;
+
+/// Places waiting jobs in rank order, passing over those that do not fit.
+pub(crate) fn serve_with_skip(draft: &mut Draft<'_>) {
+    let mut walk = draft.state().walk(draft.pool());
+    while draft.free_gpus() > 0
+        && let Some(job) = walk.next(draft.state())
+    {
+        if let Err(reason) = draft.place(job) {
+            draft.refuse_key_of(job, reason);
+            walk.skip_key();
+        }
+    }
+    draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: draft.free_gpus() });
+}
 
 /// Places waiting jobs in rank order until one does not fit, and returns that one.
 ///

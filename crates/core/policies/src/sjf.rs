@@ -7,13 +7,16 @@
 //! so. A job without an estimate goes last.
 //! Cost: O(placed + 1) placements a round.
 
-use crate::in_order::serve_in_order;
+use crate::in_order::{serve_in_order, serve_with_skip};
 use deepshare_engine::{Draft, Policy, Rank, State};
 use deepshare_model::JobId;
 
 /// Shortest job first.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Sjf;
+pub struct Sjf {
+    /// Pass over a job that does not fit instead of blocking those behind it.
+    pub skip: bool,
+}
 
 impl Policy for Sjf {
     fn name(&self) -> &'static str {
@@ -26,6 +29,10 @@ impl Policy for Sjf {
     }
 
     fn round(&mut self, draft: &mut Draft<'_>) {
-        serve_in_order(draft);
+        if self.skip {
+            serve_with_skip(draft);
+        } else {
+            serve_in_order(draft);
+        }
     }
 }

@@ -42,9 +42,11 @@ pub fn lucid(settings: &mut SimSettings) {
             *spare_unneeded = false;
         }
         PolicyConfig::Qssf { first_second_by_gpus } => *first_second_by_gpus = true,
-        PolicyConfig::Fifo {}
-        | PolicyConfig::Sjf {}
+        PolicyConfig::Fifo { .. }
+        | PolicyConfig::Sjf { .. }
         | PolicyConfig::EasyBackfill {}
-        | PolicyConfig::ConservativeBackfill {} => {}
+        | PolicyConfig::ConservativeBackfill {}
+        | PolicyConfig::ElasticQuota {}
+        | PolicyConfig::DeepShare(_) => {}
     }
 }

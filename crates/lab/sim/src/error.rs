@@ -15,9 +15,12 @@ pub enum SimError {
     NoPartitions,
     /// Quotas were asked for, and the cluster names no tenant.
     #[error(
-        "capacity mode `hard` needs quotas; use `--set capacity=pool`, or add [[tenant]] entries"
+        "capacity mode `{mode}` needs quotas; use `--set capacity=pool`, or add [[tenant]] entries"
     )]
-    NoQuotas,
+    NoQuotas {
+        /// The mode.
+        mode: &'static str,
+    },
     /// The load cannot drain: these jobs can never run.
     #[error(
         "{count} jobs can never run on this cluster, first {first} (line {line}): {reason}; \

@@ -10,6 +10,7 @@
 //! policy decides.
 
 mod actuation;
+mod classes;
 pub mod compat;
 mod error;
 mod estimates;
@@ -23,6 +24,7 @@ mod workload;
 mod world;
 
 pub use actuation::{Actuation, Delay};
+pub use classes::Classes;
 pub use error::SimError;
 pub use estimates::Estimator;
 pub use outages::{Outage, OutageModel, Outages, read_outages};

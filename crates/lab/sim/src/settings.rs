@@ -1,6 +1,7 @@
 //! Everything that decides a run beside trace and cluster.
 
 use crate::actuation::Actuation;
+use crate::classes::Classes;
 use crate::estimates::Estimator;
 use crate::outages::Outages;
 use crate::restart::Restart;
@@ -25,6 +26,8 @@ pub struct SimSettings {
     pub engine: EngineSettings,
     /// The policy.
     pub policy: PolicyConfig,
+    /// Where the classes of jobs come from.
+    pub classes: Classes,
     /// Where run-time estimates come from.
     pub estimates: Estimator,
     /// What stopping and starting again costs a job.
@@ -50,7 +53,8 @@ impl SimSettings {
     /// costs, an ideal world.
     pub fn new(policy: PolicyConfig) -> SimSettings {
         SimSettings {
-            engine: EngineSettings::default(),
+            engine: policy.engine_settings(),
+            classes: Classes::AsGiven,
             estimates: if policy.uses_estimates() { Estimator::Oracle } else { Estimator::None },
             policy,
             restart: Restart::default(),

@@ -1,5 +1,6 @@
 //! The loop: what happens, what the engine makes of it, what becomes of that.
 
+use crate::classes::Classes;
 use crate::error::SimError;
 use crate::estimates::Predictor;
 use crate::outages::{OutageModel, Outages, exponential};
@@ -10,7 +11,7 @@ use crate::world::{World, stream};
 use deepshare_audit::{Auditor, Violation};
 use deepshare_engine::{Command, Engine, Event, NodeCondition};
 use deepshare_metrics::{Counters, RunRecord, UsageMeter};
-use deepshare_model::{JobId, NodeId, PoolId, Time};
+use deepshare_model::{Class, JobId, JobSpec, NodeId, PoolId, Time};
 use deepshare_trace::{Cluster, Trace};
 use rand_pcg::Pcg64Mcg;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,7 +39,8 @@ pub fn simulate(
     settings: &SimSettings,
     watch: &Watch,
 ) -> Result<RunRecord, SimError> {
-    let workload = Workload::new(trace, cluster, settings.engine.capacity)?;
+    let mut workload = Workload::new(trace, cluster, settings.engine.capacity)?;
+    settings.classes.assign(&mut workload.jobs, settings.seed);
     let mut simulation = Simulation::new(trace, &workload, settings)?;
     simulation.run(watch)?;
     Ok(simulation.record(trace))
@@ -239,16 +241,29 @@ impl<'a> Simulation<'a> {
 
     fn arrive(&mut self) -> Result<(), SimError> {
         let job = JobId::from_index(self.next_arrival);
-        let spec = &self.workload.jobs[job.index()];
+        let mut spec = self.workload.jobs[job.index()].clone();
+        if self.settings.classes == Classes::Overflow {
+            spec.class = self.overflow_class(&spec);
+            self.world.records[job.index()].class = spec.class;
+        }
         self.next_arrival += 1;
         self.schedule_arrival();
         self.meter.submitted();
-        self.step(&Event::Submitted { job, spec: spec.clone() })?;
         let duration = self.trace.jobs[job.index()].duration;
-        if let Some(run_time) = self.predictor.estimate(job, spec, duration) {
+        let estimate = self.predictor.estimate(job, &spec, duration);
+        self.step(&Event::Submitted { job, spec })?;
+        if let Some(run_time) = estimate {
             self.step(&Event::Estimated { job, run_time })?;
         }
         Ok(())
+    }
+
+    /// Best-effort if the tenant's guaranteed demand leaves no room for the job in its quota.
+    fn overflow_class(&self, spec: &JobSpec) -> Class {
+        let state = self.engine.state();
+        let demand = state.guaranteed(spec.tenant).0;
+        let full = demand + spec.demand.gpus > state.tenant(spec.tenant).quota.total();
+        if full { Class::BestEffort } else { Class::Guaranteed }
     }
 
     /// Tells the engine all that can be heard at once.

@@ -33,13 +33,14 @@ impl Workload {
     pub fn new(trace: &Trace, cluster: &Cluster, mode: CapacityMode) -> Result<Workload, SimError> {
         let pool_of = |tenant: TenantId| match mode {
             CapacityMode::Partition => PoolId::from_index(tenant.index()),
-            CapacityMode::Hard | CapacityMode::Pool => PoolId(0),
+            CapacityMode::Hard | CapacityMode::Pool | CapacityMode::Elastic => PoolId(0),
         };
         if mode == CapacityMode::Partition && cluster.nodes.iter().any(|n| n.tenant.is_none()) {
             return Err(SimError::NoPartitions);
         }
-        if mode == CapacityMode::Hard && cluster.tenants.is_empty() {
-            return Err(SimError::NoQuotas);
+        let quotas = matches!(mode, CapacityMode::Hard | CapacityMode::Elastic);
+        if quotas && cluster.tenants.is_empty() {
+            return Err(SimError::NoQuotas { mode: mode.name() });
         }
         let count = trace.tenants.len().max(cluster.tenants.len());
         let tenants = (0..count)
@@ -73,7 +74,7 @@ impl Workload {
         let jobs = trace.jobs.iter().map(|job| limits.spec(job)).collect();
         let pools = match mode {
             CapacityMode::Partition => count,
-            CapacityMode::Hard | CapacityMode::Pool => 1,
+            CapacityMode::Hard | CapacityMode::Pool | CapacityMode::Elastic => 1,
         };
         Ok(Workload { tenants, nodes, jobs, pools })
     }
@@ -94,7 +95,7 @@ impl Workload {
     /// Jobs that this cluster can never run, with the reason, by asking an engine about each kind
     /// of job once.
     pub fn oversize(&self, settings: &EngineSettings) -> Vec<(JobId, String)> {
-        let fifo = PolicyConfig::Fifo {}.build();
+        let fifo = PolicyConfig::Fifo { skip: false }.build();
         let mut engine = Engine::new(*settings, fifo);
         let mut out = Vec::new();
         for event in self.inventory() {

@@ -144,7 +144,9 @@ impl World {
             Command::Evict { attempt, reason, .. } => self.evict(now, *attempt, *reason),
             // Promises and refusals are words: nothing moves in the world.
             Command::Reserve { attempt, job, .. } => self.note(*attempt, *job, Truth::Gone),
-            Command::ReleaseReservation { .. } | Command::Refuse { .. } => {}
+            Command::Promote { .. }
+            | Command::ReleaseReservation { .. }
+            | Command::Refuse { .. } => {}
         }
     }
 

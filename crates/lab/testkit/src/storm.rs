@@ -56,15 +56,22 @@ impl Storm {
         }
         let one =
             |rng: &mut Pcg64Mcg, choices: &[Span]| choices[rng.random_range(0..choices.len())];
-        let modes = [CapacityMode::Partition, CapacityMode::Hard, CapacityMode::Pool];
+        let modes = [
+            CapacityMode::Partition,
+            CapacityMode::Hard,
+            CapacityMode::Pool,
+            CapacityMode::Elastic,
+        ];
         let placers = [Placer::Consolidate, Placer::ConsolidateArtifact, Placer::NodeOrder];
         let settings = EngineSettings {
-            capacity: modes[rng.random_range(0..3)],
+            capacity: modes[rng.random_range(0..modes.len())],
             placer: placers[rng.random_range(0..3)],
             cycle: one(&mut rng, &[Span::ZERO, Span::ZERO, Span(50_000), Span::SECOND]),
             grace: Span::from_secs(30),
             backoff_first: one(&mut rng, &[Span::SECOND, Span(1)]),
             backoff_max: one(&mut rng, &[Span::from_secs(60), Span::from_secs(2)]),
+            preempted_pause: one(&mut rng, &[Span::from_secs(30), Span::ZERO]),
+            qad_lambda_milli: 300,
         };
         Storm { seed, policy, settings, snapshot_every: 40 }
     }

@@ -203,6 +203,8 @@ fn every_field_of_the_world_has_a_key() {
         grace: _,
         backoff_first: _,
         backoff_max: _,
+        qad_lambda_milli: _,
+        preempted_pause: _,
     } = deepshare_engine::EngineSettings::default();
     assert_eq!(KEYS.iter().filter(|key| key.name.starts_with("actuation.")).count(), 10);
 }

@@ -1,13 +1,14 @@
 //! An attempt as the stream describes it.
 
 use deepshare_engine::{AttemptState, EvictReason, Placement};
-use deepshare_model::{Epoch, GpuTypeId, JobId, Time};
+use deepshare_model::{Class, Epoch, GpuTypeId, JobId, Time};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub job: JobId,
     /// The term under which it was placed.
     pub epoch: Epoch,
+    pub charged: Class,
     pub placement: Placement,
     pub gpu_type: GpuTypeId,
     /// How far it came, its ending apart: `Reserved` to `Running`, or `Released`.

@@ -240,7 +240,7 @@ impl Books {
                 .live_attempts()
                 .map(|(_, attempt)| {
                     let spec = &self.jobs[attempt.job.index()].spec;
-                    (spec.tenant, attempt.gpu_type, spec.demand.gpus)
+                    ((spec.tenant, attempt.charged), attempt.gpu_type, spec.demand.gpus)
                 })
                 .collect();
             self.tenants.recount(charges.into_iter());

@@ -1,12 +1,12 @@
 //! Tenants and what they use, their children included.
 
-use deepshare_model::{GpuTypeId, TenantId, TenantSpec};
+use deepshare_model::{Class, GpuTypeId, TenantId, TenantSpec};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tenants {
     pub specs: Vec<TenantSpec>,
-    used: BTreeMap<(TenantId, GpuTypeId), u32>,
+    used: BTreeMap<(TenantId, Class, GpuTypeId), u32>,
 }
 
 impl Tenants {
@@ -26,31 +26,47 @@ impl Tenants {
         line
     }
 
+    /// GPUs used in both classes.
     pub fn used(&self, tenant: TenantId, gpu_type: GpuTypeId) -> u32 {
-        self.used.get(&(tenant, gpu_type)).copied().unwrap_or(0)
+        let of = |class| self.used_by_class(tenant, class, gpu_type);
+        of(Class::Guaranteed) + of(Class::BestEffort)
+    }
+
+    pub fn used_by_class(&self, tenant: TenantId, class: Class, gpu_type: GpuTypeId) -> u32 {
+        self.used.get(&(tenant, class, gpu_type)).copied().unwrap_or(0)
+    }
+
+    /// What a class may use: the quota, or so many times the quota.
+    pub fn cap(&self, tenant: TenantId, class: Class, gpu_type: GpuTypeId) -> u32 {
+        let quota = self.quota(tenant, gpu_type);
+        let milli = self.get(tenant).map_or(0, |spec| spec.best_effort_milli);
+        match class {
+            Class::Guaranteed => quota,
+            Class::BestEffort => (u64::from(quota) * u64::from(milli) / 1_000) as u32,
+        }
     }
 
     pub fn quota(&self, tenant: TenantId, gpu_type: GpuTypeId) -> u32 {
         self.get(tenant).map_or(0, |spec| spec.quota.of(gpu_type))
     }
 
-    pub fn charge(&mut self, tenant: TenantId, gpu_type: GpuTypeId, gpus: u32) {
+    pub fn charge(&mut self, (tenant, class): (TenantId, Class), gpu_type: GpuTypeId, gpus: u32) {
         for tenant in self.lineage(tenant) {
-            *self.used.entry((tenant, gpu_type)).or_default() += gpus;
+            *self.used.entry((tenant, class, gpu_type)).or_default() += gpus;
         }
     }
 
-    pub fn refund(&mut self, tenant: TenantId, gpu_type: GpuTypeId, gpus: u32) {
+    pub fn refund(&mut self, (tenant, class): (TenantId, Class), gpu_type: GpuTypeId, gpus: u32) {
         for tenant in self.lineage(tenant) {
-            *self.used.entry((tenant, gpu_type)).or_default() -= gpus;
+            *self.used.entry((tenant, class, gpu_type)).or_default() -= gpus;
         }
     }
 
     /// Starts the sums afresh, for when the tree changed.
-    pub fn recount(&mut self, charges: impl Iterator<Item = (TenantId, GpuTypeId, u32)>) {
+    pub fn recount(&mut self, charges: impl Iterator<Item = ((TenantId, Class), GpuTypeId, u32)>) {
         self.used.clear();
-        for (tenant, gpu_type, gpus) in charges {
-            self.charge(tenant, gpu_type, gpus);
+        for (payer, gpu_type, gpus) in charges {
+            self.charge(payer, gpu_type, gpus);
         }
     }
 }

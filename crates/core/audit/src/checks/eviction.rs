@@ -2,7 +2,7 @@
 
 use crate::books::Books;
 use crate::violation::Violation;
-use deepshare_engine::{AttemptState, EvictReason, NodeCondition};
+use deepshare_engine::{AttemptState, CapacityMode, EvictReason, NodeCondition};
 use deepshare_model::{AttemptId, Class, Epoch, NodeId};
 
 impl Books {
@@ -33,7 +33,9 @@ impl Books {
             return Err(Violation::EvictedWithoutCause { attempt: id, reason });
         }
         let preempted = reason == EvictReason::Preempted;
-        if preempted && !preempts_guaranteed && job.spec.class == Class::Guaranteed {
+        let elastic = self.settings.capacity == CapacityMode::Elastic;
+        let protected = attempt.charged == Class::Guaranteed;
+        if preempted && protected && (elastic || !preempts_guaranteed) {
             return Err(Violation::GuaranteedPreempted { attempt: id, job: attempt.job });
         }
         Ok(())

@@ -38,8 +38,10 @@ impl Books {
             }
             Reason::LargerThanQuota { tenant, need, quota } => {
                 let binds = self.tenants.lineage(job.spec.tenant).contains(&tenant)
-                    && self.types_for(job).any(|g| self.tenants.quota(tenant, g) == quota);
-                if self.settings.capacity != CapacityMode::Hard || !binds {
+                    && self
+                        .types_for(job)
+                        .any(|g| self.largest_share(tenant, job, g) == Some(quota));
+                if !binds {
                     return falsely("no such quota binds it");
                 }
                 if need != job.gpus() || need <= quota {
@@ -55,10 +57,20 @@ impl Books {
     pub fn could_run(&self, job: &Job) -> bool {
         self.types_for(job).any(|gpu_type| {
             let quotas = self.tenants.lineage(job.spec.tenant);
-            let binds = |&tenant: &TenantId| job.gpus() > self.tenants.quota(tenant, gpu_type);
-            let hard = self.settings.capacity == CapacityMode::Hard;
-            !(hard && quotas.iter().any(binds)) && self.fits_empty(job, gpu_type)
+            let binds = |&tenant: &TenantId| {
+                self.largest_share(tenant, job, gpu_type).is_some_and(|most| job.gpus() > most)
+            };
+            !quotas.iter().any(binds) && self.fits_empty(job, gpu_type)
         })
+    }
+
+    /// Most GPUs that a job's class may use of a tenant's quota; `None` where quotas do not bind.
+    fn largest_share(&self, tenant: TenantId, job: &Job, gpu_type: GpuTypeId) -> Option<u32> {
+        match self.settings.capacity {
+            CapacityMode::Partition | CapacityMode::Pool => None,
+            CapacityMode::Hard => Some(self.tenants.quota(tenant, gpu_type)),
+            CapacityMode::Elastic => Some(self.tenants.cap(tenant, job.spec.class, gpu_type)),
+        }
     }
 
     /// GPU models of the job's pool that would do.

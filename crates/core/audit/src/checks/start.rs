@@ -3,16 +3,17 @@
 use crate::books::Books;
 use crate::violation::Violation;
 use deepshare_engine::{NodeCondition, Placement};
-use deepshare_model::{AttemptId, Epoch, JobId};
+use deepshare_model::{AttemptId, Class, Epoch, JobId};
 
 impl Books {
     pub fn check_reserve(
         &self,
         id: AttemptId,
         job: JobId,
+        charged: Class,
         placement: &Placement,
     ) -> Result<(), Violation> {
-        self.check_new(id, job, placement)?;
+        self.check_new(id, job, charged, placement)?;
         self.check_holders_leave(id, placement)?;
         // What stays and what is promised must fit; what is leaving makes room.
         self.check_host(id, job, placement, |attempt| !attempt.is_leaving())
@@ -24,9 +25,10 @@ impl Books {
         id: AttemptId,
         epoch: Epoch,
         job: JobId,
+        charged: Class,
         placement: &Placement,
     ) -> Result<(), Violation> {
-        self.check_new(id, job, placement)?;
+        self.check_new(id, job, charged, placement)?;
         if epoch != self.epoch {
             return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
         }
@@ -67,7 +69,13 @@ impl Books {
         self.check_host(id, job, placement, |attempt| attempt.holds())
     }
 
-    fn check_new(&self, id: AttemptId, job: JobId, placement: &Placement) -> Result<(), Violation> {
+    fn check_new(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        charged: Class,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
         let expected = AttemptId::from_index(self.attempts.len());
         if id != expected {
             return Err(Violation::AttemptIdOutOfOrder { attempt: id, expected });
@@ -77,7 +85,9 @@ impl Books {
         self.check_nodes(id, job, placement)?;
         self.check_shape(id, job, placement)?;
         self.check_promises(id, placement)?;
-        self.check_quota(id, job, placement)
+        self.check_charge(id, job, charged)?;
+        let gpu_type = self.node(placement[0].node)?.spec.gpu_type;
+        self.check_quota(id, job, charged, gpu_type)
     }
 
     fn check_startable(&self, id: AttemptId, job: JobId) -> Result<(), Violation> {

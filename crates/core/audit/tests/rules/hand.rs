@@ -22,7 +22,8 @@ pub type On<'a> = &'a [(NodeId, u64)];
 pub struct Hand {
     pub auditor: Auditor,
     pub now: Time,
-    jobs: u32,
+    /// Classes of the jobs so far.
+    jobs: Vec<Class>,
     nodes: u32,
     tenants: u32,
 }
@@ -63,7 +64,7 @@ impl Hand {
 
     /// The given auditor, which has seen nothing yet.
     pub fn beside(auditor: Auditor) -> Hand {
-        Hand { auditor, now: Time::ZERO, jobs: 0, nodes: 0, tenants: 0 }
+        Hand { auditor, now: Time::ZERO, jobs: Vec::new(), nodes: 0, tenants: 0 }
     }
 
     /// One tenant with a large quota, and nodes of so many GPUs.
@@ -114,8 +115,8 @@ impl Hand {
     }
 
     pub fn submit(&mut self, spec: JobSpec) -> JobId {
-        let job = JobId(self.jobs);
-        self.jobs += 1;
+        let job = JobId::from_index(self.jobs.len());
+        self.jobs.push(spec.class);
         self.sees(Event::Submitted { job, spec });
         job
     }
@@ -130,7 +131,12 @@ impl Hand {
     }
 
     pub fn reserve(&mut self, attempt: AttemptId, job: JobId, on: On) -> Result<(), Violation> {
-        self.command(Command::Reserve { attempt, job, placement: placement(on) })
+        self.command(Command::Reserve {
+            attempt,
+            job,
+            charged: self.jobs.get(job.index()).copied().unwrap_or_default(),
+            placement: placement(on),
+        })
     }
 
     pub fn start(&mut self, attempt: AttemptId, job: JobId, on: On) -> Result<(), Violation> {
@@ -144,12 +150,18 @@ impl Hand {
         job: JobId,
         on: On,
     ) -> Result<(), Violation> {
-        self.command(Command::Start { attempt, epoch, job, placement: placement(on) })
+        self.command(Command::Start {
+            attempt,
+            epoch,
+            job,
+            charged: self.jobs.get(job.index()).copied().unwrap_or_default(),
+            placement: placement(on),
+        })
     }
 
     pub fn evict(&mut self, attempt: AttemptId, reason: EvictReason) -> Result<(), Violation> {
         let (epoch, grace) = (Epoch(0), Span::from_secs(30));
-        self.command(Command::Evict { attempt, epoch, reason, grace })
+        self.command(Command::Evict { attempt, epoch, reason, grace, preemption: None })
     }
 
     pub fn preempt(&mut self, attempt: AttemptId) -> Result<(), Violation> {

@@ -1,6 +1,7 @@
 //! Each rule, broken by hand and caught; and lawful sequences, let pass.
 
 mod conservation;
+mod elastic;
 mod evictions;
 mod hand;
 mod placements;

@@ -99,7 +99,8 @@ pub(crate) fn settings(
         "restart",
         "news",
     ];
-    let modes = [CapacityMode::Partition, CapacityMode::Hard, CapacityMode::Pool];
+    let modes =
+        [CapacityMode::Partition, CapacityMode::Hard, CapacityMode::Pool, CapacityMode::Elastic];
     let modes = modes.map(|mode| (mode.name(), mode));
     let placers = [
         ("consolidate", Placer::Consolidate),
@@ -193,7 +194,7 @@ pub(crate) fn move_node(
 fn pool_of(story: &Story, tenant: TenantId) -> PoolId {
     match story.setup.engine.capacity {
         CapacityMode::Partition => PoolId::from_index(tenant.index()),
-        CapacityMode::Hard | CapacityMode::Pool => PoolId(0),
+        _ => PoolId(0),
     }
 }
 
@@ -211,8 +212,9 @@ pub(crate) fn tenant_called(
     if let Ok(tenant) = story.names.tenant(Word { column: word.column, text: name }) {
         return Ok(tenant);
     }
-    if story.setup.engine.capacity == CapacityMode::Hard {
-        let why = format!("has no quota, and capacity is hard (tenant `{name}`)");
+    let capacity = story.setup.engine.capacity;
+    if matches!(capacity, CapacityMode::Hard | CapacityMode::Elastic) {
+        let why = format!("has no quota, and capacity is {} (tenant `{name}`)", capacity.name());
         return Err(word.wrong(&why, format!("write `tenant {name} quota=N` before")));
     }
     let tenant = TenantId::from_index(story.names.tenants.len());

@@ -93,7 +93,7 @@ impl Story {
         Story {
             names: Names::default(),
             setup: Setup {
-                policy: PolicyConfig::Fifo {},
+                policy: PolicyConfig::Fifo { skip: false },
                 engine: EngineSettings {
                     capacity: deepshare_engine::CapacityMode::Pool,
                     ..EngineSettings::default()
@@ -237,7 +237,7 @@ impl Story {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Reserve { attempt, job, placement } => {
+            Command::Reserve { attempt, job, placement, .. } => {
                 self.attempts.insert(attempt, (job, Truth::Gone));
                 let on = report::placement(&placement);
                 self.say(format_args!("reserve {} on {on}", self.name(job)));
@@ -248,6 +248,9 @@ impl Story {
                 self.say(format_args!("start {} on {on}", self.name(job)));
                 let takes = std::mem::take(&mut self.jobs[job.index()].fate.bind_takes);
                 self.at_once_or_later(takes, Due::Binds(attempt));
+            }
+            Command::Promote { attempt } => {
+                self.say(format_args!("promote {}", self.attempt_name(attempt)));
             }
             Command::ReleaseReservation { attempt } => {
                 self.say(format_args!("unreserve {}", self.attempt_name(attempt)));

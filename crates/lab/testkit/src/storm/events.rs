@@ -123,7 +123,7 @@ impl Source {
     fn tenant(&mut self, tenant: TenantId) -> Event {
         let pool = match self.capacity {
             CapacityMode::Partition => PoolId(tenant.0 as u16),
-            CapacityMode::Hard | CapacityMode::Pool => PoolId(0),
+            _ => PoolId(0),
         };
         let mut quota = Quota::default();
         for gpu_type in 0..2 {
@@ -141,7 +141,7 @@ impl Source {
     fn pool(&mut self) -> PoolId {
         match self.capacity {
             CapacityMode::Partition => PoolId(self.rng.random_range(0..TENANTS as u16)),
-            CapacityMode::Hard | CapacityMode::Pool => PoolId(0),
+            _ => PoolId(0),
         }
     }
 

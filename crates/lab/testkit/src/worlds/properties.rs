@@ -31,7 +31,7 @@ fn check_run(world: &RandomWorld) -> Result<(), String> {
     }
     all_end(world, &record)?;
     record.jobs.iter().filter(|job| !job.refused).try_for_each(|job| account(world, job))?;
-    if world.settings.policy == (PolicyConfig::Fifo {}) && is_calm(world) {
+    if world.settings.policy == (PolicyConfig::Fifo { skip: false }) && is_calm(world) {
         in_order(world, &record)?;
     }
     bound(&record)

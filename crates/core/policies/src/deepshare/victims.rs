@@ -1,0 +1,437 @@
+//! Whom to evict for a guaranteed job: the set of least Φ that lets it start.
+//!
+//! ```text
+//! Φ(J) = Σ (1 + α·C_p(j)) / T̂(j)  +  β·(|J|−1) / T̄(J)      (spec §4, Algorithm 2)
+//! ```
+//!
+//! A victim is evicted whole: a gang frees its devices on every node. No strict subset of the
+//! chosen set suffices.
+
+use super::DeepShareSettings;
+use deepshare_engine::{Attempt, State};
+use deepshare_model::{
+    AttemptId, Demand, Devices, GpuTypeId, JobId, Layout, NodeId, PoolId, Resources, Span, Time,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+/// Most victims on one node whose subsets are all tried; more are taken greedily.
+const EXHAUSTIVE: usize = 10;
+
+/// One job that could be evicted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    attempt: AttemptId,
+    /// (1 + α·C_p) / T̂, per second.
+    cost: f64,
+    /// T̂ in seconds, at least 1.
+    left_s: f64,
+    /// It was preempted so often lately that it should be spared if at all possible.
+    spared: bool,
+}
+
+/// The cost of a set of victims: how many should have been spared, then Φ.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Price {
+    spared: usize,
+    phi: f64,
+}
+
+impl Price {
+    fn beats(self, other: Price) -> bool {
+        let phi = || self.phi.total_cmp(&other.phi);
+        self.spared.cmp(&other.spared).then_with(phi).is_lt()
+    }
+}
+
+/// A set of victims and its price.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    price: Price,
+    pub(super) victims: Vec<AttemptId>,
+}
+
+impl Choice {
+    /// Φ in 10⁻⁹ per second.
+    pub(super) fn phi_nano(&self) -> u64 {
+        (self.price.phi * 1e9).round() as u64
+    }
+}
+
+/// A search in one pool at one instant.
+pub(super) struct Search<'a> {
+    settings: &'a DeepShareSettings,
+    state: &'a State,
+    pool: PoolId,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        settings: &'a DeepShareSettings,
+        state: &'a State,
+        pool: PoolId,
+    ) -> Search<'a> {
+        Search { settings, state, pool }
+    }
+
+    /// The victims of least Φ, if there are any; and when to ask again if a job that has not run
+    /// its minimum time yet may become one.
+    pub(super) fn victims_for(&self, job: JobId) -> (Option<Choice>, Option<Time>) {
+        let demand = self.state.job(job).spec.demand;
+        let mut retry_at: Option<Time> = None;
+        let mut best: Option<Choice> = None;
+        for gpu_type in (0..self.state.gpu_types()).map(GpuTypeId::from_index) {
+            if demand.gpu_type.is_some_and(|wanted| wanted != gpu_type) {
+                continue;
+            }
+            let Some(index) = self.state.pool(self.pool).obtainable(gpu_type) else { continue };
+            if index.total() < demand.gpus {
+                continue;
+            }
+            let choice = if demand.gpus <= index.largest() {
+                self.on_one_node(gpu_type, &demand, &BTreeSet::new(), &mut retry_at)
+            } else if demand.gpus > index.levels() && demand.layout == Layout::Consolidated {
+                self.on_whole_nodes(gpu_type, &demand, &mut retry_at)
+            } else {
+                self.on_any_nodes(gpu_type, &demand, &mut retry_at)
+            };
+            if let Some(choice) = choice
+                && best.as_ref().is_none_or(|best| choice.price.beats(best.price))
+            {
+                best = Some(choice);
+            }
+        }
+        (best, retry_at)
+    }
+
+    /// What evicting an attempt costs; `None` if it may not be evicted now.
+    fn candidate(&self, attempt: &Attempt, retry_at: &mut Option<Time>) -> Option<Candidate> {
+        let now = self.state.now();
+        let job = self.state.job(attempt.job);
+        let min_run = self.state.tenant(job.spec.tenant).min_run_time;
+        let since = attempt.running_since.unwrap_or(now);
+        let from = attempt.evictable_from().max(since + min_run);
+        if from > now {
+            *retry_at = Some(retry_at.map_or(from, |earlier| earlier.min(from)));
+            return None;
+        }
+        let left = self.state.remaining(attempt.job);
+        // Nobody knows: as long again as it has run.
+        let left = left.unwrap_or_else(|| self.state.served(attempt.job)).max(Span::SECOND);
+        let left_s = left.as_secs_f64();
+        let alpha = f64::from(self.settings.alpha_milli) / 1_000.0;
+        let cap = self.settings.preemption_cap as usize;
+        Some(Candidate {
+            attempt: attempt.id,
+            cost: (1.0 + alpha * job.preemption_overhead()) / left_s,
+            left_s,
+            spared: cap > 0 && job.preempted_within_hour(now) >= cap,
+        })
+    }
+
+    fn price(&self, set: &[Candidate]) -> Price {
+        let beta = f64::from(self.settings.beta_milli) / 1_000.0;
+        let count = set.len() as f64;
+        let sum: f64 = set.iter().map(|victim| victim.cost).sum();
+        let mean_left: f64 = set.iter().map(|victim| victim.left_s).sum::<f64>() / count;
+        let spread = if set.len() > 1 { beta * (count - 1.0) / mean_left } else { 0.0 };
+        Price { spared: set.iter().filter(|victim| victim.spared).count(), phi: sum + spread }
+    }
+
+    /// The cheapest set on one node that makes room for the demand there.
+    ///
+    /// Candidates are looked at from the one that would run longest. A set that holds a candidate
+    /// not yet seen costs at least 1/T̂ of that one, so the search ends when the best set found is
+    /// cheaper than that: after very few, as a rule.
+    fn on_one_node(
+        &self,
+        gpu_type: GpuTypeId,
+        demand: &Demand,
+        not: &BTreeSet<NodeId>,
+        retry_at: &mut Option<Time>,
+    ) -> Option<Choice> {
+        let mut seen: BTreeMap<NodeId, Vec<(Candidate, Devices)>> = BTreeMap::new();
+        let mut best: Option<Choice> = None;
+        for attempt in self.state.reclaimable(self.pool) {
+            let Some(candidate) = self.candidate(attempt, retry_at) else { continue };
+            if let Some(best) = &best
+                && best.price.spared == 0
+                && 1.0 / candidate.left_s >= best.price.phi
+            {
+                break;
+            }
+            for slice in &attempt.placement {
+                let node = &self.state.nodes()[slice.node.index()];
+                let enough = node.obtainable().count() >= demand.gpus;
+                if not.contains(&slice.node) || node.spec.gpu_type != gpu_type || !enough {
+                    continue;
+                }
+                let here = seen.entry(slice.node).or_default();
+                here.push((candidate, slice.devices.intersect(node.obtainable())));
+                let choice = self.cheapest_on(slice.node, here, demand);
+                if let Some(choice) = choice
+                    && best.as_ref().is_none_or(|best| choice.price.beats(best.price))
+                {
+                    best = Some(choice);
+                }
+            }
+        }
+        best
+    }
+
+    /// The cheapest set among the candidates seen on a node that holds the newest of them.
+    fn cheapest_on(
+        &self,
+        node: NodeId,
+        seen: &[(Candidate, Devices)],
+        demand: &Demand,
+    ) -> Option<Choice> {
+        let open = self.state.nodes()[node.index()].open();
+        let (newest, others) = seen.split_last()?;
+        let enough = |set: &[(Candidate, Devices)]| {
+            let devices = set.iter().fold(open, |all, (_, devices)| all.union(*devices));
+            devices.count() >= demand.gpus && self.host_fits(node, set, demand)
+        };
+        if !enough(seen) {
+            return None;
+        }
+        let mut best: Option<Choice> = None;
+        let mut consider = |set: &[(Candidate, Devices)]| {
+            if !enough(set) {
+                return;
+            }
+            let victims: Vec<Candidate> = set.iter().map(|(candidate, _)| *candidate).collect();
+            let price = self.price(&victims);
+            if best.as_ref().is_none_or(|best| price.beats(best.price)) {
+                let victims = victims.iter().map(|victim| victim.attempt).collect();
+                best = Some(Choice { price, victims });
+            }
+        };
+        if others.len() <= EXHAUSTIVE {
+            for subset in 0..1u32 << others.len() {
+                let members = others.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1);
+                let mut set: Vec<_> = members.map(|(_, entry)| *entry).collect();
+                set.push(*newest);
+                consider(&set);
+            }
+        } else {
+            consider(&without_surplus(seen, enough));
+        }
+        best
+    }
+
+    fn host_fits(&self, node: NodeId, set: &[(Candidate, Devices)], demand: &Demand) -> bool {
+        if demand.per_gpu == Resources::default() {
+            return true;
+        }
+        let mut room = self.state.nodes()[node.index()].host_room();
+        for (candidate, devices) in set {
+            let job = self.state.attempt(candidate.attempt).job;
+            let per_gpu = self.state.job(job).spec.demand.per_gpu;
+            room.add(per_gpu.times(devices.count()));
+        }
+        demand.per_gpu.times(demand.gpus).fits(room)
+    }
+
+    /// Whole nodes for a gang wider than a node, each time the one whose victims add least; then
+    /// the cheapest node for the remainder.
+    fn on_whole_nodes(
+        &self,
+        gpu_type: GpuTypeId,
+        demand: &Demand,
+        retry_at: &mut Option<Time>,
+    ) -> Option<Choice> {
+        let index = self.state.pool(self.pool).obtainable(gpu_type)?;
+        let size = index.levels();
+        let whole = (demand.gpus / size) as usize;
+        let mut crowds: BTreeMap<NodeId, Vec<Candidate>> = BTreeMap::new();
+        for node in index.at(size) {
+            if let Some(crowd) = self.crowd(node, retry_at) {
+                crowds.insert(node, crowd);
+            }
+        }
+        if crowds.len() < whole {
+            return None;
+        }
+        let mut chosen: BTreeMap<AttemptId, Candidate> = BTreeMap::new();
+        let mut nodes: BTreeSet<NodeId> = BTreeSet::new();
+        let added = |crowd: &[Candidate], chosen: &BTreeMap<AttemptId, Candidate>| {
+            let new = crowd.iter().filter(|victim| !chosen.contains_key(&victim.attempt));
+            let spared = new.clone().filter(|victim| victim.spared).count() as u64;
+            let cost: f64 = new.map(|victim| victim.cost).sum();
+            // Costs are not negative, so their bits are ordered as they are.
+            (spared, cost.to_bits())
+        };
+        let mut heap: BinaryHeap<_> =
+            crowds.iter().map(|(&node, crowd)| Reverse((added(crowd, &chosen), node))).collect();
+        while nodes.len() < whole {
+            let Reverse((price, node)) = heap.pop()?;
+            if nodes.contains(&node) || price != added(&crowds[&node], &chosen) {
+                continue;
+            }
+            nodes.insert(node);
+            for victim in &crowds[&node] {
+                if chosen.insert(victim.attempt, *victim).is_some() {
+                    continue;
+                }
+                // Its other nodes have become cheaper.
+                for slice in &self.state.attempt(victim.attempt).placement {
+                    if let Some(crowd) = crowds.get(&slice.node) {
+                        heap.push(Reverse((added(crowd, &chosen), slice.node)));
+                    }
+                }
+            }
+        }
+        drop_surplus(&crowds, whole, &mut nodes, &mut chosen);
+        let mut victims: Vec<Candidate> = chosen.into_values().collect();
+        let rest = demand.gpus % size;
+        if rest > 0 {
+            self.add_remainder(gpu_type, demand, rest, &nodes, &mut victims, retry_at)?;
+        }
+        let price = self.price(&victims);
+        Some(Choice { price, victims: victims.iter().map(|victim| victim.attempt).collect() })
+    }
+
+    /// Everyone who holds a device of the node, if all of them may be evicted.
+    fn crowd(&self, node: NodeId, retry_at: &mut Option<Time>) -> Option<Vec<Candidate>> {
+        let entry = &self.state.nodes()[node.index()];
+        let mut crowd: Vec<Candidate> = Vec::new();
+        for device in entry.held().iter() {
+            for &holder in entry.residents(device) {
+                if !crowd.iter().any(|victim| victim.attempt == holder) {
+                    crowd.push(self.candidate(self.state.attempt(holder), retry_at)?);
+                }
+            }
+        }
+        Some(crowd)
+    }
+
+    fn add_remainder(
+        &self,
+        gpu_type: GpuTypeId,
+        demand: &Demand,
+        rest: u32,
+        nodes: &BTreeSet<NodeId>,
+        victims: &mut Vec<Candidate>,
+        retry_at: &mut Option<Time>,
+    ) -> Option<()> {
+        let gone = |attempt: &AttemptId| victims.iter().any(|victim| victim.attempt == *attempt);
+        let freed = |node: NodeId| {
+            let entry = &self.state.nodes()[node.index()];
+            let mut free = entry.open();
+            for device in entry.obtainable().minus(free).iter() {
+                if entry.residents(device).iter().all(gone) {
+                    free = free.union(Devices(1 << device));
+                }
+            }
+            free.count()
+        };
+        let index = self.state.pool(self.pool).obtainable(gpu_type)?;
+        let mut offered = (rest..=index.levels()).flat_map(|level| index.at(level));
+        if offered.any(|node| !nodes.contains(&node) && freed(node) >= rest) {
+            return Some(());
+        }
+        let part = Demand { gpus: rest, ..*demand };
+        let choice = self.on_one_node(gpu_type, &part, nodes, retry_at)?;
+        for attempt in choice.victims {
+            if !victims.iter().any(|victim| victim.attempt == attempt) {
+                victims.push(self.candidate(self.state.attempt(attempt), retry_at)?);
+            }
+        }
+        Some(())
+    }
+
+    /// For gangs of members over several nodes: the longest-running jobs, until enough members
+    /// fit; then without those that turn out not to be needed.
+    fn on_any_nodes(
+        &self,
+        gpu_type: GpuTypeId,
+        demand: &Demand,
+        retry_at: &mut Option<Time>,
+    ) -> Option<Choice> {
+        let Layout::Members(each) = demand.layout else { return None };
+        let mut set: Vec<Candidate> = Vec::new();
+        let mut reclaimable = self.state.reclaimable(self.pool);
+        let fits = |set: &[Candidate]| {
+            let gone = |id: &AttemptId| set.iter().any(|victim| victim.attempt == *id);
+            let nodes = self
+                .state
+                .nodes()
+                .iter()
+                .filter(|node| node.spec.pool == self.pool && node.spec.gpu_type == gpu_type);
+            let members: u32 = nodes
+                .map(|node| {
+                    let open = node.open();
+                    let free = node.obtainable().iter().filter(|&device| {
+                        open.contains(device) || node.residents(device).iter().all(gone)
+                    });
+                    free.count() as u32 / each
+                })
+                .sum();
+            members * each >= demand.gpus
+        };
+        while !fits(&set) {
+            let attempt = reclaimable.next()?;
+            set.extend(self.candidate(attempt, retry_at));
+        }
+        let mut index = 0;
+        while index < set.len() {
+            let victim = set.remove(index);
+            if !fits(&set) {
+                set.insert(index, victim);
+                index += 1;
+            }
+        }
+        let price = self.price(&set);
+        Some(Choice { price, victims: set.iter().map(|victim| victim.attempt).collect() })
+    }
+}
+
+/// Takes out victims that are not needed, most costly first.
+fn without_surplus(
+    seen: &[(Candidate, Devices)],
+    enough: impl Fn(&[(Candidate, Devices)]) -> bool,
+) -> Vec<(Candidate, Devices)> {
+    let mut set = seen.to_vec();
+    set.sort_by(|a, b| b.0.cost.total_cmp(&a.0.cost).then(a.0.attempt.cmp(&b.0.attempt)));
+    let mut index = 0;
+    while index < set.len() {
+        let entry = set.remove(index);
+        if !enough(&set) {
+            set.insert(index, entry);
+            index += 1;
+        }
+    }
+    set
+}
+
+/// A victim that spans nodes may have freed one that was not chosen: then a chosen node whose own
+/// victims cost most is given up, as long as enough whole nodes remain.
+fn drop_surplus(
+    crowds: &BTreeMap<NodeId, Vec<Candidate>>,
+    whole: usize,
+    nodes: &mut BTreeSet<NodeId>,
+    chosen: &mut BTreeMap<AttemptId, Candidate>,
+) {
+    loop {
+        let free = |without: &BTreeSet<AttemptId>| {
+            let gone =
+                |v: &Candidate| chosen.contains_key(&v.attempt) && !without.contains(&v.attempt);
+            crowds.iter().filter(|(_, crowd)| crowd.iter().all(gone)).map(|(&n, _)| n).collect()
+        };
+        let own = |node: &NodeId| -> BTreeSet<AttemptId> {
+            crowds[node].iter().map(|victim| victim.attempt).collect()
+        };
+        let surplus = nodes.iter().map(|node| (own(node), node)).filter(|(own, _)| {
+            let left: BTreeSet<NodeId> = free(own);
+            !own.is_empty() && left.len() >= whole
+        });
+        let cost = |own: &BTreeSet<AttemptId>| -> f64 { own.iter().map(|v| chosen[v].cost).sum() };
+        let Some((own, _)) = surplus.max_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0))) else {
+            return;
+        };
+        let left: BTreeSet<NodeId> = free(&own);
+        chosen.retain(|attempt, _| !own.contains(attempt));
+        *nodes = left.into_iter().take(whole).collect();
+    }
+}
