@@ -17,6 +17,10 @@ pub(crate) struct Tenant {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tenants {
     pub(crate) all: Vec<Tenant>,
+    /// What one tenant uses may bind another: some have parents, or lend less than all they idle.
+    pub(crate) entangled: bool,
+    /// Some tenant lends less than all it does not use.
+    pub(crate) limit_lending: bool,
 }
 
 impl Tenants {
@@ -26,7 +30,7 @@ impl Tenants {
         if spec.parent.is_some_and(|parent| self.lineage(parent).any(|above| above == id)) {
             spec.parent = None;
         }
-        match self.all.get_mut(id.index()) {
+        let moved = match self.all.get_mut(id.index()) {
             Some(tenant) => {
                 let moved = tenant.spec.parent != spec.parent;
                 tenant.spec = spec;
@@ -38,7 +42,46 @@ impl Tenants {
                 // Children may have come before it.
                 true
             }
+        };
+        self.limit_lending = self.all.iter().any(|t| t.spec.lending_limit.is_some());
+        let related = self.all.iter().any(|tenant| tenant.spec.parent.is_some());
+        self.entangled = related || self.limit_lending;
+        moved
+    }
+
+    /// GPUs of a type that best-effort jobs could still be lent if `gpus` more were charged to a
+    /// tenant, below zero if that is too many. A tenant's best-effort jobs use its own idle quota
+    /// first and borrow the rest: from capacity that is promised to nobody, and from each other
+    /// tenant's idle quota up to its lending limit.
+    pub(crate) fn left_to_borrow(
+        &self,
+        borrower: TenantId,
+        gpu_type: GpuTypeId,
+        gpus: u32,
+        capacity: u32,
+    ) -> i64 {
+        let pool = self.spec(borrower).pool;
+        let is_parent = |id: usize| {
+            let id = TenantId::from_index(id);
+            self.all.iter().any(|tenant| tenant.spec.parent == Some(id))
+        };
+        let (mut promised, mut lent, mut borrowed) = (0i64, 0i64, 0i64);
+        for (index, tenant) in self.all.iter().enumerate() {
+            if tenant.spec.pool != pool || is_parent(index) {
+                continue;
+            }
+            let id = TenantId::from_index(index);
+            let quota = tenant.spec.quota.of(gpu_type);
+            let idle = quota.saturating_sub(self.used_by_class(id, Class::Guaranteed, gpu_type));
+            let more = if id == borrower { gpus } else { 0 };
+            let best_effort = self.used_by_class(id, Class::BestEffort, gpu_type) + more;
+            let own = idle.min(best_effort);
+            let lends = tenant.spec.lending_limit.unwrap_or(u32::MAX).min(idle - own);
+            promised += i64::from(quota);
+            lent += i64::from(lends);
+            borrowed += i64::from(best_effort - own);
         }
+        (i64::from(capacity) - promised).max(0) + lent - borrowed
     }
 
     /// Forgets what everybody uses, to be charged anew.
@@ -141,40 +184,30 @@ impl Tenants {
         gpu_type: GpuTypeId,
         gpus: u32,
     ) -> Result<(), Reason> {
-        match mode {
+        let need = gpus;
+        let limit = |tenant: TenantId| match mode {
             CapacityMode::Elastic => {
-                for tenant in self.lineage(id) {
-                    let quota = self.cap(tenant, class, gpu_type);
-                    let used = self.used_by_class(tenant, class, gpu_type);
-                    let need = gpus;
-                    if need > quota {
-                        return Err(Reason::LargerThanQuota { tenant, need, quota });
-                    }
-                    if used + need > quota {
-                        return Err(Reason::OverQuota { tenant, gpu_type, need, used, quota });
-                    }
-                }
-                Ok(())
+                let used = self.used_by_class(tenant, class, gpu_type);
+                (self.cap(tenant, class, gpu_type), used)
             }
-            CapacityMode::Partition | CapacityMode::Pool => Ok(()),
-            CapacityMode::Hard => {
-                // What can never be is said before what cannot be now.
-                for tenant in self.lineage(id) {
-                    let quota = self.spec(tenant).quota.of(gpu_type);
-                    if gpus > quota {
-                        return Err(Reason::LargerThanQuota { tenant, need: gpus, quota });
-                    }
-                }
-                for tenant in self.lineage(id) {
-                    let quota = self.spec(tenant).quota.of(gpu_type);
-                    let used = self.used(tenant, gpu_type);
-                    if used + gpus > quota {
-                        let need = gpus;
-                        return Err(Reason::OverQuota { tenant, gpu_type, need, used, quota });
-                    }
-                }
-                Ok(())
+            _ => (self.spec(tenant).quota.of(gpu_type), self.used(tenant, gpu_type)),
+        };
+        if matches!(mode, CapacityMode::Partition | CapacityMode::Pool) {
+            return Ok(());
+        }
+        // What can never be is said before what cannot be now.
+        for tenant in self.lineage(id) {
+            let (quota, _) = limit(tenant);
+            if need > quota {
+                return Err(Reason::LargerThanQuota { tenant, need, quota });
             }
         }
+        for tenant in self.lineage(id) {
+            let (quota, used) = limit(tenant);
+            if used + need > quota {
+                return Err(Reason::OverQuota { tenant, gpu_type, need, used, quota });
+            }
+        }
+        Ok(())
     }
 }

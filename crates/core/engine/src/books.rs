@@ -33,6 +33,9 @@ pub struct Node {
     pub(crate) claimed: Devices,
     /// Devices whose residents can all be evicted for a guaranteed job.
     pub(crate) reclaimable: Devices,
+    /// Set aside in the round under way: nothing is placed there.
+    #[serde(skip)]
+    held_back: bool,
     /// Attempts on each device.
     residents: Vec<Vec<AttemptId>>,
     /// CPU left when all that is promised has started; below zero while victims still hold theirs.
@@ -50,6 +53,7 @@ impl Node {
             vacant: all,
             claimed: Devices::NONE,
             reclaimable: Devices::NONE,
+            held_back: false,
             residents: vec![Vec::new(); spec.gpus as usize],
             room_cpu_milli: spec.capacity.cpu_milli as i64,
             room_memory_mib: spec.capacity.memory_mib as i64,
@@ -61,6 +65,7 @@ impl Node {
     #[inline]
     pub fn open(&self) -> Devices {
         match self.condition {
+            _ if self.held_back => Devices::NONE,
             NodeCondition::Ready => self.vacant.intersect(self.healthy).minus(self.claimed),
             NodeCondition::Cordoned | NodeCondition::Lost => Devices::NONE,
         }
@@ -70,6 +75,7 @@ impl Node {
     #[inline]
     pub fn obtainable(&self) -> Devices {
         match self.condition {
+            _ if self.held_back => Devices::NONE,
             NodeCondition::Ready => {
                 let reclaimed = self.reclaimable.intersect(self.healthy).minus(self.claimed);
                 self.open().union(reclaimed)
@@ -85,6 +91,10 @@ impl Node {
             NodeCondition::Ready => self.healthy,
             NodeCondition::Cordoned | NodeCondition::Lost => Devices::NONE,
         }
+    }
+
+    pub(crate) fn hold_back(&mut self, held_back: bool) {
+        self.held_back = held_back;
     }
 
     /// Attempts on a device.

@@ -7,6 +7,7 @@ use crate::attempt::{Attempt, AttemptState, Placement};
 use crate::command::{Command, Preemption};
 use crate::job::JobState;
 use crate::policy::Rank;
+use crate::pool::Guard;
 use crate::reason::{Illegal, Reason};
 use crate::state::State;
 use deepshare_model::{AttemptId, Class, JobId, PoolId, TenantId, Time};
@@ -34,6 +35,7 @@ pub struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(state: &'a mut State, pool: PoolId) -> Draft<'a> {
+        state.pools[pool.index()].sleepers.set_in_round(true);
         Draft { state, pool, journal: Vec::new(), illegal: None }
     }
 
@@ -84,6 +86,17 @@ impl<'a> Draft<'a> {
         let placement = self.state.find(self.pool, (tenant, class), &demand, false)?;
         self.claim(job, class, placement);
         Ok(())
+    }
+
+    /// Why a waiting job cannot be placed now, charged to a class; `None` if it can. Changes nothing.
+    pub fn refusal(&self, job: JobId, class: Class) -> Option<Reason> {
+        let spec = &self.state.job(job).spec;
+        self.state.find(self.pool, (spec.tenant, class), &spec.demand, false).err()
+    }
+
+    /// Tenants whose quota has come to be used less since this was last asked, in order.
+    pub fn take_freed_quotas(&mut self) -> Vec<TenantId> {
+        self.state.pools[self.pool.index()].sleepers.take_freed_quotas()
     }
 
     /// Charges a spilled job's devices to its tenant's quota from now on, if that has room.
@@ -187,6 +200,41 @@ impl<'a> Draft<'a> {
     pub fn refuse_key_of(&mut self, job: JobId, reason: Reason) {
         let key = self.state.job(job).key;
         self.state.pools[self.pool.index()].reasons.set_key(key, reason);
+    }
+
+    /// Says why every waiting job like this one stays where it is, charged to a class, and lets
+    /// them sleep: [`State::awake_keys`] leaves them out until what they were refused for changes
+    /// (more devices, or more quota of their tenants). For policies that place whatever fits.
+    pub fn sleep(&mut self, job: JobId, charge: Class, reason: Reason) {
+        let key = self.state.job(job).key;
+        self.state.put_to_sleep(key, charge, reason);
+    }
+
+    /// Wakes every sleeper of the pool at `at`: time alone may change what they were refused for.
+    pub fn wake_sleepers_at(&mut self, at: Time) {
+        let retry = &mut self.state.pools[self.pool.index()].sleepers.retry_at;
+        *retry = Some(retry.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Sets nodes aside for a gang, from the next [`Draft::hold_back`] on, or gives them back.
+    pub fn set_guard(&mut self, guard: Option<Guard>) {
+        self.hold_back(false);
+        let pool = &mut self.state.pools[self.pool.index()];
+        let before = std::mem::replace(&mut pool.guard, guard);
+        let nodes = |guard: &Option<Guard>| guard.as_ref().map(|guard| guard.nodes.clone());
+        if before.is_some() && nodes(&before) != nodes(&pool.guard) {
+            // What was set aside is for everybody again.
+            self.state.wake_all_keys(self.pool);
+        }
+    }
+
+    /// Leaves the nodes set aside out of every search in this draft, or lets them in again.
+    pub fn hold_back(&mut self, held_back: bool) {
+        let Some(guard) = self.state.pools[self.pool.index()].guard.take() else { return };
+        for &node in &guard.nodes {
+            self.state.with_node(node, |node| node.hold_back(held_back));
+        }
+        self.state.pools[self.pool.index()].guard = Some(guard);
     }
 
     /// Says why a tenant's other jobs stay where they are.
@@ -342,6 +390,7 @@ impl<'a> Draft<'a> {
     /// Ends the round: evictions first, then promotions, then starts and reservations, each in
     /// proposal order.
     pub(crate) fn commit(mut self, out: &mut Vec<Command>) -> Result<(), Illegal> {
+        self.hold_back(false);
         let journal = std::mem::take(&mut self.journal);
         for proposal in &journal {
             if let Proposal::Evict(attempt, before, preemption) = *proposal {
@@ -360,6 +409,7 @@ impl<'a> Draft<'a> {
                 self.state.settle(attempt, out);
             }
         }
+        self.state.pools[self.pool.index()].sleepers.set_in_round(false);
         match self.illegal {
             Some(illegal) => Err(illegal),
             None => Ok(()),

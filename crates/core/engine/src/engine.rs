@@ -10,7 +10,7 @@ use crate::policy::{Policy, Rank};
 use crate::pool::Pool;
 use crate::qad::Qad;
 use crate::queue::SchedulingKey;
-use crate::reason::Illegal;
+use crate::reason::{Illegal, Reason};
 use crate::settings::EngineSettings;
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::state::State;
@@ -30,7 +30,8 @@ impl Engine {
     /// An engine with no nodes, tenants or jobs: those arrive as events.
     pub fn new(settings: EngineSettings, policy: Box<dyn Policy>) -> Engine {
         let qad = Qad::new(settings.qad_lambda_milli);
-        Engine { state: State { settings, qad, ..State::default() }, policy }
+        let spills = policy.spills();
+        Engine { state: State { settings, qad, spills, ..State::default() }, policy }
     }
 
     /// The books.
@@ -116,11 +117,13 @@ impl Engine {
     pub fn next_wakeup(&self) -> Option<Time> {
         let state = &self.state;
         let timer = state.timers.first().map(|&(at, _)| at);
-        let rounds = state
-            .pools
-            .iter()
-            .filter(|pool| pool.waiting > 0)
-            .filter_map(|pool| if pool.dirty { Some(state.now) } else { pool.wake_at });
+        let rounds =
+            state.pools.iter().filter(|pool| pool.waiting > 0).filter_map(|pool| {
+                match pool.dirty {
+                    true => Some(state.now),
+                    false => [pool.wake_at, pool.sleepers.retry_at].into_iter().flatten().min(),
+                }
+            });
         let round = rounds.min().map(|at| self.not_before_slot(at));
         [timer, round].into_iter().flatten().min()
     }
@@ -149,7 +152,8 @@ impl Engine {
         let mut verdict = Ok(());
         for index in 0..self.state.pools.len() {
             let pool = &mut self.state.pools[index];
-            if !pool.dirty && pool.wake_at.is_none_or(|at| at > now) {
+            let due = [pool.wake_at, pool.sleepers.retry_at].into_iter().flatten().min();
+            if !pool.dirty && due.is_none_or(|at| at > now) {
                 continue;
             }
             pool.dirty = false;
@@ -158,6 +162,7 @@ impl Engine {
                 continue;
             }
             pool.reasons.clear();
+            self.state.wake_sleepers(PoolId::from_index(index));
             self.state.rounds += 1;
             let cycle = self.state.settings.cycle;
             self.state.last_slot = now.0.checked_div(cycle.0);
@@ -219,8 +224,7 @@ impl Engine {
         let rank = self.policy.rank(state, job);
         state.jobs[job.index()].rank = rank;
         state.join_queue(job);
-        let pool = state.pool_of(job).index();
-        state.pools[pool].dirty = true;
+        state.look_at(job);
     }
 
     fn estimate(&mut self, job: JobId, run_time: Span) {
@@ -239,8 +243,12 @@ impl Engine {
             state.sync_attempt(attempt);
         }
         // A new estimate of a running job can change a plan, too.
-        let pool = state.pool_of(job).index();
-        state.pools[pool].dirty = true;
+        if waiting {
+            state.look_at(job);
+        } else {
+            let pool = state.pool_of(job).index();
+            state.pools[pool].dirty = true;
+        }
     }
 
     fn cancel(&mut self, job: JobId, out: &mut Vec<Command>) {
@@ -383,6 +391,8 @@ impl Engine {
         let nodes: Vec<NodeId> = attempt.placement.iter().map(|slice| slice.node).collect();
         let waiters = std::mem::take(&mut attempt.waiters);
         self.state.set_attempt_state(id, before);
+        let pool = self.state.pool_of(job).index();
+        self.state.pools[pool].dirty = true;
         for waiter in waiters {
             let job = self.state.drop_reservation(waiter, out);
             self.after_attempt(job, None);
@@ -568,7 +578,28 @@ impl Engine {
             self.state.change_account(id, gpu_type, (0, 0));
         }
         self.state.pools[spec.pool.index()].dirty = true;
+        self.state.wake_all_keys(spec.pool);
+        self.state.note_freed_quota(spec.pool, id);
         self.recheck_unrunnable();
+        self.refuse_outgrown(out);
+    }
+
+    /// Refuses waiting jobs that have come to be larger than a quota.
+    fn refuse_outgrown(&mut self, out: &mut Vec<Command>) {
+        let pools = (0..self.state.pools.len()).map(PoolId::from_index);
+        let keys: Vec<_> = pools.flat_map(|pool| self.state.active_keys(pool)).collect();
+        for key in keys {
+            let Some(reason) = self.state.never_fits(key) else { continue };
+            if !matches!(reason, Reason::LargerThanQuota { .. }) {
+                continue;
+            }
+            for job in self.state.waiting_of(key).collect::<Vec<_>>() {
+                self.state.leave_queue(job);
+                self.state.set_job_state(job, JobState::Unrunnable(reason.clone()));
+                self.state.unrunnable.insert(job);
+                out.push(Command::Refuse { job, reason: reason.clone() });
+            }
+        }
     }
 
     /// The engine between two steps, to be restored anywhere.
@@ -598,6 +629,7 @@ impl Engine {
         }
         let mut state = snapshot.state;
         state.queues.rebuild();
+        state.set_spills(policy.spills());
         Ok(Engine { state, policy })
     }
 }

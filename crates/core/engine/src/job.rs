@@ -82,6 +82,11 @@ impl Job {
         self.spec.demand.gpus
     }
 
+    /// True if it is in its queue.
+    pub fn is_waiting(&self) -> bool {
+        self.state == JobState::Waiting
+    }
+
     /// The attempt that holds or is promised devices.
     pub fn active(&self) -> Option<AttemptId> {
         match self.state {

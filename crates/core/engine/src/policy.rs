@@ -32,6 +32,11 @@ pub trait Policy: Send {
     /// The job's place in its queue.
     fn rank(&self, state: &State, job: JobId) -> Rank;
 
+    /// Whether it starts guaranteed jobs charged as best-effort. Never changes.
+    fn spills(&self) -> bool {
+        false
+    }
+
     /// Proposes on the draft of one pool's round.
     fn round(&mut self, draft: &mut Draft<'_>);
 }

@@ -3,6 +3,7 @@
 use crate::books::FreeIndex;
 use crate::queue::KeyId;
 use crate::reason::Reason;
+use crate::sleepers::Sleepers;
 use deepshare_model::{AttemptId, GpuTypeId, JobId, NodeId, NodeSpec, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,13 +27,29 @@ pub struct Pool {
     pub(crate) live: BTreeSet<AttemptId>,
     /// Attempts that can be evicted for a guaranteed job, by expected end.
     pub(crate) reclaimable: BTreeSet<(Time, AttemptId)>,
-    /// Guaranteed jobs' attempts charged as best-effort.
-    pub(crate) spilled: BTreeSet<AttemptId>,
+    /// Guaranteed jobs' attempts charged as best-effort, by tenant and submission.
+    pub(crate) spilled: BTreeSet<(TenantId, Time, AttemptId)>,
     /// Something changed since its last round.
     pub(crate) dirty: bool,
     /// Its policy asked for a round then.
     pub(crate) wake_at: Option<Time>,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) sleepers: Sleepers,
     pub(crate) reasons: Reasons,
+}
+
+/// Nodes set aside for a waiting gang that would starve otherwise: as what runs there ends, only
+/// the gang, or whoever its policy lets pass, is placed there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guard {
+    /// The gang.
+    pub job: JobId,
+    /// Its nodes.
+    pub nodes: Vec<NodeId>,
+    /// When they were chosen.
+    pub since: Time,
+    /// When they are expected to be empty.
+    pub expected: Time,
 }
 
 /// What the last round said about the jobs it left waiting, kept by equivalence class.
@@ -116,6 +133,11 @@ impl Pool {
         self.obtainable[spec.gpu_type.index()].make_room(spec.gpus);
         self.free[spec.gpu_type.index()].make_room(spec.gpus);
         self.usable[spec.gpu_type.index()].make_room(spec.gpus);
+    }
+
+    /// Nodes set aside for a gang.
+    pub fn guard(&self) -> Option<&Guard> {
+        self.guard.as_ref()
     }
 
     /// Free devices of a GPU type.

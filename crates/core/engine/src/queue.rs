@@ -6,7 +6,7 @@
 use crate::policy::Rank;
 use crate::reason::Reason;
 use crate::state::State;
-use deepshare_model::{Class, Demand, JobId, JobSpec, PoolId, Sharing, TenantId};
+use deepshare_model::{Class, Demand, JobId, JobSpec, PoolId, Sharing, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -50,8 +50,12 @@ impl SchedulingKey {
 struct Queue {
     key: SchedulingKey,
     jobs: BTreeSet<(Rank, JobId)>,
+    /// The same by how long they wait; kept for gangs only.
+    by_age: BTreeSet<(Time, JobId)>,
     /// Whether such a job can ever run, as of an inventory generation.
     verdict: Option<(u64, Option<Reason>)>,
+    /// What it waits for before it is worth asking again, by the class charged.
+    sleep: [Option<Reason>; 2],
 }
 
 /// Every queue of waiting jobs.
@@ -72,7 +76,13 @@ impl Queues {
     pub(crate) fn intern(&mut self, key: SchedulingKey) -> KeyId {
         let next = KeyId(self.queues.len() as u32);
         *self.by_key.entry(key).or_insert_with(|| {
-            self.queues.push(Queue { key, jobs: BTreeSet::new(), verdict: None });
+            self.queues.push(Queue {
+                key,
+                jobs: BTreeSet::new(),
+                by_age: BTreeSet::new(),
+                verdict: None,
+                sleep: [None, None],
+            });
             next
         })
     }
@@ -90,9 +100,25 @@ impl Queues {
         self.queues[id.0 as usize].verdict = Some((generation, reason));
     }
 
+    pub(crate) fn sleep(&self, id: KeyId) -> &[Option<Reason>; 2] {
+        &self.queues[id.0 as usize].sleep
+    }
+
+    pub(crate) fn sleep_mut(&mut self, id: KeyId) -> &mut [Option<Reason>; 2] {
+        &mut self.queues[id.0 as usize].sleep
+    }
+
+    pub(crate) fn has_jobs(&self, id: KeyId) -> bool {
+        !self.queues[id.0 as usize].jobs.is_empty()
+    }
+
     /// True if the queue was empty before.
-    pub(crate) fn insert(&mut self, id: KeyId, rank: Rank, job: JobId) -> bool {
-        let jobs = &mut self.queues[id.0 as usize].jobs;
+    pub(crate) fn insert(&mut self, id: KeyId, rank: Rank, job: JobId, since: Time) -> bool {
+        let queue = &mut self.queues[id.0 as usize];
+        if queue.key.demand.gpus > 1 {
+            queue.by_age.insert((since, job));
+        }
+        let jobs = &mut queue.jobs;
         let was_empty = jobs.is_empty();
         let fresh = jobs.insert((rank, job));
         debug_assert!(fresh, "a job waits once");
@@ -100,11 +126,19 @@ impl Queues {
     }
 
     /// True if the queue is empty now.
-    pub(crate) fn remove(&mut self, id: KeyId, rank: Rank, job: JobId) -> bool {
-        let jobs = &mut self.queues[id.0 as usize].jobs;
+    pub(crate) fn remove(&mut self, id: KeyId, rank: Rank, job: JobId, since: Time) -> bool {
+        let queue = &mut self.queues[id.0 as usize];
+        if queue.key.demand.gpus > 1 {
+            queue.by_age.remove(&(since, job));
+        }
+        let jobs = &mut queue.jobs;
         let there = jobs.remove(&(rank, job));
         debug_assert!(there, "only a waiting job leaves its queue");
         jobs.is_empty()
+    }
+
+    pub(crate) fn oldest(&self, id: KeyId) -> Option<(Time, JobId)> {
+        self.queues[id.0 as usize].by_age.first().copied()
     }
 
     pub(crate) fn next_after(

@@ -56,6 +56,13 @@ pub enum Reason {
         /// GPUs the tenant may use.
         quota: u32,
     },
+    /// Other tenants lend no more of the quota they do not use.
+    LendingLimit {
+        /// GPUs it asks for.
+        need: u32,
+        /// GPUs it could still borrow.
+        left: u32,
+    },
     /// The policy serves strictly in order, and this job is first and blocked.
     BehindHead {
         /// The blocked job ahead.
@@ -117,6 +124,7 @@ impl Reason {
             Reason::Fragmented { .. } => "fragmented",
             Reason::NotEnoughHost { .. } => "not-enough-host",
             Reason::OverQuota { .. } => "over-quota",
+            Reason::LendingLimit { .. } => "lending-limit",
             Reason::BehindHead { .. } => "behind-head",
             Reason::WouldDelay { .. } => "would-delay",
             Reason::Planned { .. } => "planned",
@@ -130,7 +138,10 @@ impl Reason {
 
     /// True if a quota, not the machines, stands in the way.
     pub fn is_quota(&self) -> bool {
-        matches!(self, Reason::OverQuota { .. } | Reason::LargerThanQuota { .. })
+        matches!(
+            self,
+            Reason::OverQuota { .. } | Reason::LargerThanQuota { .. } | Reason::LendingLimit { .. }
+        )
     }
 }
 
@@ -150,6 +161,9 @@ impl fmt::Display for Reason {
             }
             Reason::OverQuota { tenant, need, used, quota, .. } => {
                 write!(f, " (needs {need} GPUs, {tenant} uses {used} of {quota})")
+            }
+            Reason::LendingLimit { need, left } => {
+                write!(f, " (needs {need} GPUs, other tenants lend {left} more)")
             }
             Reason::BehindHead { head } => write!(f, " (of {head})"),
             Reason::WouldDelay { head, at } => write!(f, " ({head}, due at {at})"),

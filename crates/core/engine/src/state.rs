@@ -2,7 +2,7 @@
 
 use crate::admit::Tenants;
 use crate::attempt::{Attempt, AttemptState, Slice};
-use crate::books::Node;
+use crate::books::{FreeIndex, Node};
 use crate::job::{Job, JobState};
 use crate::placement::{Misfit, Offer};
 use crate::policy::Rank;
@@ -45,6 +45,8 @@ pub struct State {
     pub(crate) last_slot: Option<u64>,
     /// Decision rounds held so far (one per pool considered).
     pub(crate) rounds: u64,
+    /// Whether the policy starts guaranteed jobs charged as best-effort.
+    pub(crate) spills: bool,
 }
 
 impl State {
@@ -135,6 +137,12 @@ impl State {
         self.pools[pool.index()].active_keys.iter().copied()
     }
 
+    /// Keys of a pool whose next job, charged to a class, is worth asking for: all that have
+    /// waiting jobs, but those that sleep (see [`Draft::sleep`](crate::Draft::sleep)).
+    pub fn awake_keys(&self, pool: PoolId, charge: Class) -> impl Iterator<Item = KeyId> {
+        self.pools[pool.index()].sleepers.awake(charge)
+    }
+
     /// Waiting jobs of a key, in rank order.
     pub fn waiting_of(&self, key: KeyId) -> impl Iterator<Item = JobId> {
         self.queues.iter(key)
@@ -148,6 +156,11 @@ impl State {
     /// The next waiting job of a key after a given one, in rank order.
     pub fn next_waiting(&self, key: KeyId, after: (Rank, JobId)) -> Option<(Rank, JobId)> {
         self.queues.next_after(key, Some(after))
+    }
+
+    /// The gang of a key that has waited longest, and since when; `None` for jobs of one GPU.
+    pub fn oldest_waiting(&self, key: KeyId) -> Option<(Time, JobId)> {
+        self.queues.oldest(key)
     }
 
     /// A walk over a pool's waiting jobs in rank order.
@@ -179,24 +192,37 @@ impl State {
         by_end.map(|&(_, attempt)| self.attempt(attempt))
     }
 
-    /// Attempts of guaranteed jobs that run beyond their tenant's quota, oldest first.
-    pub fn spilled(&self, pool: PoolId) -> impl Iterator<Item = &Attempt> {
-        self.pools[pool.index()].spilled.iter().map(|&attempt| self.attempt(attempt))
+    /// Attempts of a tenant's guaranteed jobs that run beyond its quota, and when their jobs were
+    /// submitted, in that order.
+    pub fn spilled(
+        &self,
+        pool: PoolId,
+        tenant: TenantId,
+    ) -> impl Iterator<Item = (Time, AttemptId)> {
+        let first = (tenant, Time::ZERO, AttemptId(0));
+        let theirs = self.pools[pool.index()].spilled.range(first..);
+        let theirs = theirs.take_while(move |(of, ..)| *of == tenant);
+        theirs.map(|&(_, submit, attempt)| (submit, attempt))
     }
 
     /// Time the job has run, all attempts together, up to now.
     pub fn served(&self, job: JobId) -> Span {
         let job = self.job(job);
-        job.served + self.current_stint(job)
+        job.served + self.stint_of(job)
+    }
+
+    /// Time the job's present attempt has run, up to now.
+    pub fn stint(&self, job: JobId) -> Span {
+        self.stint_of(self.job(job))
     }
 
     /// Attained service since the last promotion (2D-LAS: GPUs × running time), up to now.
     pub fn attained(&self, job: JobId) -> GpuTime {
         let job = self.job(job);
-        (job.served + self.current_stint(job)).saturating_sub(job.served_baseline).on(job.gpus())
+        (job.served + self.stint_of(job)).saturating_sub(job.served_baseline).on(job.gpus())
     }
 
-    fn current_stint(&self, job: &Job) -> Span {
+    fn stint_of(&self, job: &Job) -> Span {
         let since = job.active().and_then(|attempt| self.attempt(attempt).running_since);
         since.map_or(Span::ZERO, |since| self.now.saturating_since(since))
     }
@@ -205,7 +231,7 @@ impl State {
     /// owes. Zero for a job that outlived its estimate; `None` without an estimate.
     pub fn remaining(&self, job: JobId) -> Option<Span> {
         let job = self.job(job);
-        Some(job.left_at_start()?.saturating_sub(self.current_stint(job)))
+        Some(job.left_at_start()?.saturating_sub(self.stint_of(job)))
     }
 
     /// Why the job is not running; `None` if it runs, is starting or has ended.
@@ -213,6 +239,10 @@ impl State {
         let entry = self.job(job);
         match &entry.state {
             JobState::Waiting => {
+                let sleep = self.queues.sleep(entry.key)[entry.spec.class as usize].as_ref();
+                if let Some(reason) = sleep {
+                    return Some(reason.clone());
+                }
                 let pool = &self.pools[self.pool_of(job).index()];
                 Some(pool.reasons.of(job, entry.key, entry.spec.tenant))
             }
@@ -241,7 +271,19 @@ impl State {
         gpu_type: GpuTypeId,
         gpus: u32,
     ) -> Result<(), Reason> {
-        self.tenants.admits(self.settings.capacity, (tenant, class), gpu_type, gpus)
+        let mode = self.settings.capacity;
+        self.tenants.admits(mode, (tenant, class), gpu_type, gpus)?;
+        let elastic = mode == CapacityMode::Elastic;
+        if elastic && class == Class::BestEffort && self.tenants.limit_lending {
+            let pool = &self.pools[self.tenants.spec(tenant).pool.index()];
+            let capacity = pool.usable.get(gpu_type.index()).map_or(0, FreeIndex::total);
+            let left = self.tenants.left_to_borrow(tenant, gpu_type, gpus, capacity);
+            if left < 0 {
+                let left = (left + i64::from(gpus)).max(0) as u32;
+                return Err(Reason::LendingLimit { need: gpus, left });
+            }
+        }
+        Ok(())
     }
 
     /// The current slot of the quota assurance degree, which is reported for policies without a
@@ -365,6 +407,7 @@ impl State {
         pool.free[gpu_type].change(id, before.0, after.0);
         pool.usable[gpu_type].change(id, before.1, after.1);
         pool.obtainable[gpu_type].change(id, before.2, after.2);
+        self.note_offer(id, [before.0, after.0], [before.2, after.2]);
         result
     }
 

@@ -11,10 +11,11 @@ impl State {
     /// Takes a waiting job out of its queue.
     pub(crate) fn leave_queue(&mut self, job: JobId) {
         let entry = &self.jobs[job.index()];
-        let (key, rank) = (entry.key, entry.rank);
+        let (key, rank, since) = (entry.key, entry.rank, entry.queued_at);
         let pool = self.queues.key(key).pool.index();
-        if self.queues.remove(key, rank, job) {
+        if self.queues.remove(key, rank, job, since) {
             self.pools[pool].active_keys.remove(&key);
+            self.key_filled(key, false);
         }
         self.pools[pool].waiting -= 1;
     }
@@ -22,12 +23,20 @@ impl State {
     /// Puts a job into its queue under the rank it has.
     pub(crate) fn join_queue(&mut self, job: JobId) {
         let entry = &self.jobs[job.index()];
-        let (key, rank) = (entry.key, entry.rank);
+        let (key, rank, since) = (entry.key, entry.rank, entry.queued_at);
         let pool = self.queues.key(key).pool.index();
-        if self.queues.insert(key, rank, job) {
+        if self.queues.insert(key, rank, job, since) {
             self.pools[pool].active_keys.insert(key);
+            self.key_filled(key, true);
         }
         self.pools[pool].waiting += 1;
+    }
+
+    /// A job joined its queue: worth a round unless its kind sleeps.
+    pub(crate) fn look_at(&mut self, job: JobId) {
+        let key = self.job(job).key;
+        let pool = &mut self.pools[self.queues.key(key).pool.index()];
+        pool.dirty |= pool.sleepers.is_awake(key);
     }
 
     fn billing(&self, attempt: &Attempt) -> (TenantId, Class, GpuTypeId, u32) {
@@ -48,10 +57,13 @@ impl State {
     fn sync_demand(&mut self, job: JobId) {
         let entry = &self.jobs[job.index()];
         let demand = entry.spec.demand;
-        let assumed = demand.gpu_type.unwrap_or_default();
         let wanted = match entry.state {
             _ if entry.spec.class != Class::Guaranteed => None,
-            JobState::Waiting | JobState::BackingOff { .. } => Some(assumed),
+            JobState::Waiting | JobState::BackingOff { .. } => {
+                let tenant = entry.spec.tenant;
+                let kept = demand.gpu_type.or(entry.demands);
+                Some(kept.unwrap_or_else(|| self.most_quota_left(tenant)))
+            }
             JobState::Active(attempt) => {
                 let attempt = self.attempt(attempt);
                 let node = attempt.placement.first().map(|slice| slice.node);
@@ -71,6 +83,18 @@ impl State {
             }
         }
         self.jobs[job.index()].demands = wanted;
+    }
+
+    /// The GPU type of which a tenant has most quota that its guaranteed jobs do not demand yet:
+    /// where a waiting job that takes any type counts.
+    fn most_quota_left(&self, tenant: TenantId) -> GpuTypeId {
+        let types = (0..self.gpu_types()).map(GpuTypeId::from_index);
+        let left = |gpu_type: &GpuTypeId| {
+            let quota = i64::from(self.tenants.spec(tenant).quota.of(*gpu_type));
+            quota - i64::from(self.qad.demand(tenant, *gpu_type))
+        };
+        // The first of equals.
+        types.rev().max_by_key(left).unwrap_or_default()
     }
 
     /// Changes what a tenant's guaranteed jobs demand and hold.
@@ -113,7 +137,9 @@ impl State {
             let gpus = i64::from(gpus) * if wanted.held { 1 } else { -1 };
             self.change_account(tenant, gpu_type, (0, gpus));
         }
-        let pool = self.pool_of(self.attempt(id).job).index();
+        let job = self.attempt(id).job;
+        let (pool, spec) = (self.pool_of(job).index(), &self.jobs[job.index()].spec);
+        let spilled = (spec.tenant, spec.submit, id);
         let pool = &mut self.pools[pool];
         if let Some(end) = before.reclaimable {
             pool.reclaimable.remove(&(end, id));
@@ -121,10 +147,13 @@ impl State {
         if let Some(end) = wanted.reclaimable {
             pool.reclaimable.insert((end, id));
         }
-        match wanted.spilled {
-            true => pool.spilled.insert(id),
-            false => pool.spilled.remove(&id),
-        };
+        if wanted.spilled {
+            pool.spilled.insert(spilled);
+            // Its quota may have come to have room while it was only promised devices.
+            pool.sleepers.note_freed(spilled.0);
+        } else {
+            pool.spilled.remove(&spilled);
+        }
         if wanted.reclaimable.is_some() != before.reclaimable.is_some() {
             for slice in self.attempt(id).placement.clone() {
                 self.with_node(slice.node, |node| {
@@ -147,6 +176,8 @@ impl State {
     /// Charges an attempt's devices to another class of its tenant.
     pub(crate) fn recharge(&mut self, id: AttemptId, class: Class) {
         self.charge_attempt(id, false);
+        let (tenant, charged, ..) = self.billing(self.attempt(id));
+        self.wake_for_quota(self.pool_of(self.attempt(id).job), tenant, charged);
         self.attempts[id.index()].charged = class;
         self.charge_attempt(id, true);
         self.sync_attempt(id);
@@ -318,8 +349,9 @@ impl State {
         }
         self.forget_claim(&attempt);
         self.attempts[id.index()].placement = Vec::new();
-        let pool = self.pool_of(attempt.job).index();
-        self.pools[pool].dirty = true;
+        let (pool, tenant) = (self.pool_of(attempt.job), self.job(attempt.job).spec.tenant);
+        self.wake_for_quota(pool, tenant, attempt.charged);
+        self.pools[pool.index()].dirty = true;
         out.push(Command::ReleaseReservation { attempt: id });
         attempt.job
     }
@@ -328,6 +360,8 @@ impl State {
     /// The caller decides what becomes of the job.
     pub(crate) fn release(&mut self, id: AttemptId, out: &mut Vec<Command>) -> JobId {
         self.charge_attempt(id, false);
+        let (tenant, charged, ..) = self.billing(self.attempt(id));
+        self.wake_for_quota(self.pool_of(self.attempt(id).job), tenant, charged);
         self.set_attempt_state(id, AttemptState::Released);
         let attempt = &mut self.attempts[id.index()];
         let job = attempt.job;

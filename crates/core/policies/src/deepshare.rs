@@ -18,6 +18,7 @@
 //! Cost: O(keys + placed) a round; a search for victims looks at few attempts for a job that fits
 //! one node, at all reclaimable ones for a wider one.
 
+mod guard;
 pub(crate) mod order;
 mod victims;
 
@@ -45,6 +46,8 @@ pub struct DeepShareSettings {
     pub order_by_time: bool,
     /// Let guaranteed jobs beyond their quota start as best-effort.
     pub spill: bool,
+    /// A gang wider than a node has nodes set aside for it after waiting this long; 0 = never.
+    pub gang_guard: Span,
     /// Preemptions within an hour after which a job is a victim only if there is no other; 0 = none.
     pub preemption_cap: u32,
 }
@@ -59,6 +62,7 @@ impl Default for DeepShareSettings {
             reclaim: true,
             order_by_time: true,
             spill: false,
+            gang_guard: Span::from_secs(3_600),
             preemption_cap: 3,
         }
     }
@@ -84,57 +88,85 @@ impl Policy for DeepShare {
         Rank([priority as u64, time, entry.spec.submit.0])
     }
 
+    fn spills(&self) -> bool {
+        self.settings.spill
+    }
+
     fn round(&mut self, draft: &mut Draft<'_>) {
-        if self.settings.spill {
+        let spill = self.settings.spill;
+        if spill {
             promote_spilled(draft);
         }
         let order = Order {
             qad_bucket_milli: self.settings.qad_bucket_milli,
             by_qad: self.settings.order_by_qad,
         };
+        guard::refresh(draft, self.settings.gang_guard, spill);
+        draft.hold_back(true);
         self.serve_guaranteed(draft, order);
-        if draft.free_gpus() > 0 {
-            self.serve_best_effort(draft, order);
-        }
+        self.serve_guarded(draft);
+        self.serve_best_effort(draft, order);
     }
 }
 
 /// Charges running jobs beyond their quota to quota that came free, in order of submission.
 pub(crate) fn promote_spilled(draft: &mut Draft<'_>) {
-    let state = draft.state();
+    let freed = draft.take_freed_quotas();
+    let (state, pool) = (draft.state(), draft.pool());
     let mut spilled: Vec<_> =
-        state.spilled(draft.pool()).map(|a| (state.job(a.job).spec.submit, a.job, a.id)).collect();
+        freed.into_iter().flat_map(|tenant| state.spilled(pool, tenant)).collect();
     spilled.sort_unstable();
-    for (_, _, attempt) in spilled {
+    for (_, attempt) in spilled {
         // Whoever does not fit keeps running as it is.
         let _ = draft.promote(attempt);
     }
 }
 
+/// Demands that found no devices in this phase of the round, and why.
+#[derive(Default)]
+struct Hopeless(Vec<(Demand, Reason)>);
+
+impl Hopeless {
+    fn reason(&self, demand: &Demand) -> Option<Reason> {
+        self.0.iter().find(|(other, _)| other == demand).map(|(_, reason)| reason.clone())
+    }
+}
+
 impl DeepShare {
     fn serve_guaranteed(&self, draft: &mut Draft<'_>, order: Order) {
-        let mut streams =
-            Streams::new(draft.state(), draft.pool(), order, |class| class == Class::Guaranteed);
-        // Demands that found neither devices nor victims since the last eviction.
-        let mut hopeless: Vec<Demand> = Vec::new();
+        let charge = Class::Guaranteed;
+        let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
+        let mut hopeless = Hopeless::default();
         while let Some(job) = streams.next(draft.state()) {
             let demand = draft.state().job(job).spec.demand;
-            if hopeless.contains(&demand) {
-                streams.skip_key();
-                continue;
+            let reason = match hopeless.reason(&demand) {
+                Some(reason) => reason,
+                None => match self.start_guaranteed(draft, job) {
+                    Ok(()) => continue,
+                    Err(reason) => reason,
+                },
+            };
+            if !reason.is_quota() && hopeless.reason(&demand).is_none() {
+                hopeless.0.push((demand, reason.clone()));
             }
-            let Err(reason) = draft.place(job) else { continue };
-            if !reason.is_quota() && self.reclaim_for(draft, job) {
-                // A victim may have freed more than was needed.
-                hopeless.clear();
-                continue;
-            }
-            if !reason.is_quota() {
-                hopeless.push(demand);
-            }
-            draft.refuse_key_of(job, reason);
+            draft.sleep(job, charge, reason);
             streams.skip_key();
         }
+    }
+
+    /// Places a guaranteed job, least disruptive first: on free devices, on free devices of nodes
+    /// set aside for a gang, on those of victims.
+    fn start_guaranteed(&self, draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
+        let refused = match draft.place_as(job, Class::Guaranteed) {
+            Err(reason) if !reason.is_quota() => reason,
+            other => return other,
+        };
+        let guarded = draft.state().pool(draft.pool()).guard().is_some();
+        draft.hold_back(false);
+        let placed = guarded && draft.place_as(job, Class::Guaranteed).is_ok();
+        let placed = placed || self.reclaim_for(draft, job);
+        draft.hold_back(true);
+        if placed { Ok(()) } else { Err(refused) }
     }
 
     /// Evicts the victims of least Φ and places the job on their devices, if there are any.
@@ -144,45 +176,78 @@ impl DeepShare {
         }
         let search = Search::new(&self.settings, draft.state(), draft.pool());
         let (choice, retry_at) = search.victims_for(job);
-        if let Some(at) = retry_at {
-            draft.wake_at(at);
-        }
-        let Some(choice) = choice else { return false };
+        let Some(choice) = choice else {
+            // A job that has not run its minimum time yet may become a victim.
+            if let Some(at) = retry_at {
+                draft.wake_sleepers_at(at);
+            }
+            return false;
+        };
         let preemption = Preemption { beneficiary: job, phi_nano: Some(choice.phi_nano()) };
         let mark = draft.mark();
         for victim in choice.victims {
             draft.evict_for(victim, Some(preemption));
         }
-        if draft.place(job).is_err() {
+        if draft.place_as(job, Class::Guaranteed).is_err() {
             draft.undo_to(mark);
             return false;
         }
         true
     }
 
-    fn serve_best_effort(&self, draft: &mut Draft<'_>, order: Order) {
-        let spill = self.settings.spill;
-        let mut streams = Streams::new(draft.state(), draft.pool(), order, |class| {
-            spill || class == Class::BestEffort
-        });
-        let mut hopeless: Vec<Demand> = Vec::new();
-        while let Some(job) = streams.next(draft.state()) {
-            if draft.free_gpus() == 0 {
-                break;
-            }
-            let demand = draft.state().job(job).spec.demand;
-            if hopeless.contains(&demand) {
-                streams.skip_key();
-                continue;
-            }
-            if let Err(reason) = draft.place_as(job, Class::BestEffort) {
-                if !reason.is_quota() {
-                    hopeless.push(demand);
-                }
-                draft.refuse_key_of(job, reason);
-                streams.skip_key();
-            }
+    /// Places the guarded gang if its nodes, or others, have come to be free.
+    fn serve_guarded(&self, draft: &mut Draft<'_>) {
+        let Some(guard) = draft.state().pool(draft.pool()).guard() else { return };
+        let job = guard.job;
+        if !draft.state().job(job).is_waiting() {
+            draft.set_guard(None);
+            return;
         }
-        draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: draft.free_gpus() });
+        let Some(charge) = guard::charge_of(draft.state(), job, self.settings.spill) else {
+            return;
+        };
+        draft.hold_back(false);
+        if draft.place_as(job, charge).is_ok() {
+            draft.set_guard(None);
+        } else {
+            draft.hold_back(true);
+        }
     }
+
+    fn serve_best_effort(&self, draft: &mut Draft<'_>, order: Order) {
+        let charge = Class::BestEffort;
+        let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
+        let mut hopeless = Hopeless::default();
+        while let Some(job) = streams.next(draft.state()) {
+            let demand = draft.state().job(job).spec.demand;
+            let reason = match hopeless.reason(&demand) {
+                Some(reason) => reason,
+                None => match draft.place_as(job, charge) {
+                    Ok(()) => continue,
+                    Err(reason) => reason,
+                },
+            };
+            let reason = match hopeless.reason(&demand) {
+                Some(known) => known,
+                None if reason.is_quota() => reason,
+                None => {
+                    let reason = blame_guard(draft, job, reason);
+                    hopeless.0.push((demand, reason.clone()));
+                    reason
+                }
+            };
+            draft.sleep(job, charge, reason);
+            streams.skip_key();
+        }
+    }
+}
+
+/// Says so if a best-effort job is refused only for the nodes set aside for a gang.
+fn blame_guard(draft: &mut Draft<'_>, job: JobId, reason: Reason) -> Reason {
+    let Some(guard) = draft.state().pool(draft.pool()).guard() else { return reason };
+    let would_delay = Reason::WouldDelay { head: guard.job, at: guard.expected };
+    draft.hold_back(false);
+    let fits = draft.refusal(job, Class::BestEffort).is_none();
+    draft.hold_back(true);
+    if fits { would_delay } else { reason }
 }

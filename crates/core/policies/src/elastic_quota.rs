@@ -13,8 +13,8 @@
 //! Cost: O(keys + placed) a round; a search for victims looks at all reclaimable attempts.
 
 use crate::deepshare::order::{Order, Streams};
-use deepshare_engine::{Attempt, Draft, Policy, Preemption, Rank, Reason, State};
-use deepshare_model::{AttemptId, Class, Demand, GpuTypeId, JobId};
+use deepshare_engine::{Attempt, Draft, Policy, Preemption, Rank, State};
+use deepshare_model::{AttemptId, Class, GpuTypeId, JobId};
 use std::cmp::Reverse;
 
 /// In or out of quota, as a binary signal.
@@ -35,38 +35,26 @@ impl Policy for ElasticQuota {
         Rank([priority as u64, 0, spec.submit.0])
     }
 
+    fn spills(&self) -> bool {
+        true
+    }
+
     fn round(&mut self, draft: &mut Draft<'_>) {
         crate::deepshare::promote_spilled(draft);
         serve(draft, Class::Guaranteed);
-        if draft.free_gpus() > 0 {
-            serve(draft, Class::BestEffort);
-        }
-        draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: draft.free_gpus() });
+        serve(draft, Class::BestEffort);
     }
 }
 
 /// Starts waiting jobs charged to quota, reclaiming, or beyond quota on free devices.
 fn serve(draft: &mut Draft<'_>, charged: Class) {
-    let in_quota = charged == Class::Guaranteed;
-    let mut streams = Streams::new(draft.state(), draft.pool(), ORDER, |class| {
-        !in_quota || class == Class::Guaranteed
-    });
-    let mut hopeless: Vec<Demand> = Vec::new();
+    let mut streams = Streams::new(draft.state(), draft.pool(), ORDER, charged);
     while let Some(job) = streams.next(draft.state()) {
-        let demand = draft.state().job(job).spec.demand;
-        if hopeless.contains(&demand) {
-            streams.skip_key();
+        let Err(reason) = draft.place_as(job, charged) else { continue };
+        if charged == Class::Guaranteed && !reason.is_quota() && reclaim(draft, job) {
             continue;
         }
-        let Err(reason) = draft.place_as(job, charged) else { continue };
-        if !reason.is_quota() {
-            if in_quota && reclaim(draft, job) {
-                hopeless.clear();
-                continue;
-            }
-            hopeless.push(demand);
-        }
-        draft.refuse_key_of(job, reason);
+        draft.sleep(job, charged, reason);
         streams.skip_key();
     }
 }
@@ -87,6 +75,8 @@ fn reclaim(draft: &mut Draft<'_>, job: JobId) -> bool {
         (spec.priority, Reverse(spec.submit), Reverse(attempt.id))
     };
     let allowed = |attempt: &&Attempt| attempt.evictable_from() <= state.now();
+    let banned = state.reclaimable(draft.pool()).filter(|attempt| !allowed(attempt));
+    let retry_at = banned.map(|attempt| attempt.evictable_from()).min();
     let mut victims: Vec<_> = state
         .reclaimable(draft.pool())
         .filter(allowed)
@@ -106,5 +96,8 @@ fn reclaim(draft: &mut Draft<'_>, job: JobId) -> bool {
         }
     }
     draft.undo_to(mark);
+    if let Some(at) = retry_at {
+        draft.wake_sleepers_at(at);
+    }
     false
 }

@@ -15,90 +15,81 @@ pub(crate) struct Order {
 }
 
 /// A tenant's next job: compares across tenants by bucket of Q̃, T̂, submission, id.
-type Head = (u64, [u64; 2], JobId, usize);
+type Head = (u64, [u64; 2], JobId, u32);
 
-/// The waiting jobs of some classes, in order, over all tenants of a pool.
+/// The waiting jobs of a pool that are worth asking for, in order, over all tenants.
 pub(crate) struct Streams {
+    /// By tenant.
+    keys: Vec<Key>,
     tenants: Vec<Stream>,
     heads: BinaryHeap<Reverse<Head>>,
-    current: Option<usize>,
+    /// The tenant and key of the last job.
+    current: Option<(usize, usize)>,
 }
 
-/// One tenant's waiting jobs in rank order.
-struct Stream {
+struct Key {
     tenant: TenantId,
+    key: KeyId,
+    next: Option<(Rank, JobId)>,
+}
+
+/// One tenant's keys, and its place in the order.
+struct Stream {
     bucket: u64,
-    heap: BinaryHeap<Reverse<(Rank, JobId, KeyId)>>,
-    current: Option<(Rank, JobId, KeyId)>,
+    keys: std::ops::Range<usize>,
 }
 
 impl Streams {
-    pub(crate) fn new(
-        state: &State,
-        pool: PoolId,
-        order: Order,
-        wanted: impl Fn(Class) -> bool,
-    ) -> Streams {
-        let mut tenants: Vec<Stream> = Vec::new();
-        let mut by_tenant: Vec<(TenantId, Rank, JobId, KeyId)> = state
-            .active_keys(pool)
-            .filter(|&key| wanted(state.key(key).class))
-            .filter_map(|key| {
-                let (rank, job) = state.first_waiting(key)?;
-                Some((state.key(key).tenant, rank, job, key))
-            })
+    /// Over the awake keys whose start would be charged to a class.
+    pub(crate) fn new(state: &State, pool: PoolId, order: Order, charge: Class) -> Streams {
+        let mut keys: Vec<Key> = state
+            .awake_keys(pool, charge)
+            .map(|key| Key { tenant: state.key(key).tenant, key, next: state.first_waiting(key) })
             .collect();
-        by_tenant.sort_unstable();
-        for (tenant, rank, job, key) in by_tenant {
-            if tenants.last().is_none_or(|stream| stream.tenant != tenant) {
-                let bucket = || state.qad(tenant).1.bucket(order.qad_bucket_milli);
-                tenants.push(Stream {
-                    tenant,
-                    bucket: if order.by_qad { bucket() } else { 0 },
-                    heap: BinaryHeap::new(),
-                    current: None,
-                });
-            }
-            let stream = tenants.last_mut().expect("pushed above");
-            stream.heap.push(Reverse((rank, job, key)));
+        // Stable: keys of a tenant stay in their order.
+        keys.sort_by_key(|key| key.tenant);
+        let mut tenants: Vec<Stream> = Vec::new();
+        let mut from = 0;
+        for of_tenant in keys.chunk_by(|a, b| a.tenant == b.tenant) {
+            let bucket = || state.qad(of_tenant[0].tenant).1.bucket(order.qad_bucket_milli);
+            let bucket = if order.by_qad { bucket() } else { 0 };
+            tenants.push(Stream { bucket, keys: from..from + of_tenant.len() });
+            from += of_tenant.len();
         }
-        let heads = tenants.iter().enumerate().filter_map(|(i, s)| s.head(i)).map(Reverse);
-        Streams { heads: heads.collect(), tenants, current: None }
+        let mut streams = Streams { keys, tenants, heads: BinaryHeap::new(), current: None };
+        let heads = (0..streams.tenants.len()).filter_map(|tenant| streams.head(tenant));
+        streams.heads = heads.map(Reverse).collect();
+        streams
     }
 
     /// The next job in order.
     pub(crate) fn next(&mut self, state: &State) -> Option<JobId> {
-        if let Some(index) = self.current.take() {
-            let stream = &mut self.tenants[index];
-            stream.advance(state);
-            self.heads.extend(stream.head(index).map(Reverse));
+        if let Some((tenant, key)) = self.current.take() {
+            let key = &mut self.keys[key];
+            key.next = key.next.and_then(|last| state.next_waiting(key.key, last));
+            self.heads.extend(self.head(tenant).map(Reverse));
         }
-        let Reverse((_, _, job, index)) = self.heads.pop()?;
-        let stream = &mut self.tenants[index];
-        stream.current = stream.heap.pop().map(|Reverse(entry)| entry);
-        self.current = Some(index);
+        let Reverse((.., job, tenant)) = self.heads.pop()?;
+        let tenant = tenant as usize;
+        self.current = self.first_of(tenant).map(|key| (tenant, key));
         Some(job)
     }
 
     /// Leaves out the remaining jobs of the last one's key.
     pub(crate) fn skip_key(&mut self) {
-        if let Some(index) = self.current {
-            self.tenants[index].current = None;
+        if let Some((_, key)) = self.current {
+            self.keys[key].next = None;
         }
     }
-}
 
-impl Stream {
-    fn head(&self, index: usize) -> Option<Head> {
-        let Reverse((Rank([_, time, submit]), job, _)) = *self.heap.peek()?;
-        Some((self.bucket, [time, submit], job, index))
+    /// The key with a tenant's next job.
+    fn first_of(&self, tenant: usize) -> Option<usize> {
+        let waiting = |&key: &usize| self.keys[key].next.is_some();
+        self.tenants[tenant].keys.clone().filter(waiting).min_by_key(|&key| self.keys[key].next)
     }
 
-    fn advance(&mut self, state: &State) {
-        if let Some((rank, job, key)) = self.current.take()
-            && let Some((rank, job)) = state.next_waiting(key, (rank, job))
-        {
-            self.heap.push(Reverse((rank, job, key)));
-        }
+    fn head(&self, tenant: usize) -> Option<Head> {
+        let (Rank([_, time, submit]), job) = self.keys[self.first_of(tenant)?].next?;
+        Some((self.tenants[tenant].bucket, [time, submit], job, tenant as u32))
     }
 }

@@ -1,0 +1,158 @@
+//! The guard of wide gangs: after a time, nodes are set aside for the one that has waited longest.
+//!
+//! A gang wider than a node needs whole nodes, which a busy cluster never has at once: something
+//! small is always placed on them first. The guard keeps nodes, never quota (a gang over its
+//! tenant's quota or best-effort cap is not guarded; holding back quota for it was measured to
+//! delay everyone and help nobody, spec §3). The nodes are those expected to be empty first;
+//! best-effort jobs are not placed there, guaranteed ones only where nothing else is free.
+
+use deepshare_engine::{Draft, Guard, NodeCondition, State};
+use deepshare_model::{Class, Demand, GpuTypeId, JobId, Layout, NodeId, PoolId, Span, Time};
+
+/// How long nodes stay chosen before better ones are looked for, and how often the oldest gang is
+/// looked for.
+const LOOK_AGAIN: Span = Span::from_secs(600);
+
+/// A job that outlived its estimate is expected to run on as long as it has outlived it, and at
+/// least this long.
+const AT_LEAST: Span = Span::from_secs(60);
+
+/// Brings the pool's guard up to date: drops one whose gang is gone, looks for a gang that has
+/// waited `after` since it was queued, and chooses its nodes.
+pub(super) fn refresh(draft: &mut Draft<'_>, after: Span, spill: bool) {
+    let (now, pool) = (draft.now(), draft.pool());
+    if after.is_zero() {
+        return;
+    }
+    let state = draft.state();
+    let kept = state.pool(pool).guard().filter(|guard| is_blocked(state, guard.job, spill));
+    let job = match kept {
+        Some(guard) if now.saturating_since(guard.since) < LOOK_AGAIN => return,
+        Some(guard) => Some(guard.job),
+        None => {
+            let (job, next) = oldest(state, pool, after, spill);
+            if let Some(at) = next {
+                draft.wake_at(at);
+            }
+            job
+        }
+    };
+    let guard = job.and_then(|job| choose(draft.state(), pool, job));
+    draft.set_guard(guard);
+}
+
+/// True if the job waits, and no quota keeps it from starting.
+fn is_blocked(state: &State, job: JobId, spill: bool) -> bool {
+    state.job(job).is_waiting() && charge_of(state, job, spill).is_some()
+}
+
+/// The class whose quota has room for the job, its own first.
+pub(super) fn charge_of(state: &State, job: JobId, spill: bool) -> Option<Class> {
+    let spec = &state.job(job).spec;
+    let spilled = (spill && spec.class == Class::Guaranteed).then_some(Class::BestEffort);
+    let types = (0..state.gpu_types()).map(GpuTypeId::from_index);
+    let has_room = |class: &Class| {
+        let wanted = |gpu_type: &GpuTypeId| spec.demand.gpu_type.is_none_or(|t| t == *gpu_type);
+        let mut types = types.clone().filter(wanted);
+        types.any(|gpu_type| state.allowance(spec.tenant, *class, gpu_type) >= spec.demand.gpus)
+    };
+    [Some(spec.class), spilled].into_iter().flatten().find(has_room)
+}
+
+/// The gang wider than a node that has waited longest and at least `after`, among those that no
+/// quota holds back; and when another may have, if none has yet.
+fn oldest(state: &State, pool: PoolId, after: Span, spill: bool) -> (Option<JobId>, Option<Time>) {
+    let now = state.now();
+    let mut best: Option<(Time, JobId)> = None;
+    let mut next: Option<Time> = None;
+    for key in state.active_keys(pool) {
+        let demand = &state.key(key).demand;
+        if demand.gpus <= node_size(state, pool, demand) {
+            continue;
+        }
+        let Some(oldest) = state.oldest_waiting(key) else { continue };
+        let due = oldest.0 + after;
+        if due > now {
+            next = Some(next.map_or(due, |earlier| earlier.min(due)));
+        } else if best.is_none_or(|best| oldest < best) && is_blocked(state, oldest.1, spill) {
+            best = Some(oldest);
+        }
+    }
+    (best.map(|(_, job)| job), next.filter(|_| best.is_none()))
+}
+
+/// GPUs of the pool's largest nodes that the demand may use.
+fn node_size(state: &State, pool: PoolId, demand: &Demand) -> u32 {
+    let types = (0..state.gpu_types()).map(GpuTypeId::from_index);
+    let wanted = types.filter(|gpu_type| demand.gpu_type.is_none_or(|t| t == *gpu_type));
+    wanted.filter_map(|t| state.pool(pool).free(t)).map(|index| index.levels()).max().unwrap_or(0)
+}
+
+/// The nodes of one GPU type that are expected to be empty first and together hold the gang.
+fn choose(state: &State, pool: PoolId, job: JobId) -> Option<Guard> {
+    let demand = &state.job(job).spec.demand;
+    let types = (0..state.gpu_types()).map(GpuTypeId::from_index);
+    let wanted = types.filter(|gpu_type| demand.gpu_type.is_none_or(|t| t == *gpu_type));
+    let choices = wanted.filter_map(|gpu_type| choose_of_type(state, pool, demand, gpu_type));
+    let (expected, nodes) = choices.min()?;
+    Some(Guard { job, nodes, since: state.now(), expected })
+}
+
+fn choose_of_type(
+    state: &State,
+    pool: PoolId,
+    demand: &Demand,
+    gpu_type: GpuTypeId,
+) -> Option<(Time, Vec<NodeId>)> {
+    let size = state.pool(pool).free(gpu_type)?.levels();
+    let each = match demand.layout {
+        Layout::Consolidated => size,
+        Layout::Members(each) => each,
+    };
+    let mut nodes: Vec<(Time, NodeId)> = state
+        .pool(pool)
+        .nodes
+        .iter()
+        .filter(|node| {
+            let node = &state.nodes()[node.index()];
+            let holds = node.condition == NodeCondition::Ready && node.usable().count() >= each;
+            holds && node.spec.gpu_type == gpu_type
+        })
+        .map(|&node| (empty_at(state, node), node))
+        .collect();
+    nodes.sort_unstable();
+    let mut chosen = Vec::new();
+    let mut left = demand.gpus;
+    for (at, node) in nodes {
+        chosen.push(node);
+        let room = state.nodes()[node.index()].usable().count() / each * each;
+        left = left.saturating_sub(room);
+        if left == 0 {
+            return Some((at, chosen));
+        }
+    }
+    None
+}
+
+/// When the last of a node's residents is expected to end.
+fn empty_at(state: &State, node: NodeId) -> Time {
+    let node = &state.nodes()[node.index()];
+    let residents = node.held().iter().flat_map(|device| node.residents(device).iter());
+    residents
+        .map(|&attempt| ends_at(state, state.attempt(attempt).job))
+        .max()
+        .unwrap_or(state.now())
+}
+
+fn ends_at(state: &State, job: JobId) -> Time {
+    let now = state.now();
+    match state.remaining(job) {
+        None => now + state.served(job).max(AT_LEAST),
+        Some(left) if !left.is_zero() => now + left,
+        Some(_) => {
+            let estimate = state.job(job).left_at_start().unwrap_or(Span::ZERO);
+            let ran = state.stint(job);
+            now + ran.saturating_sub(estimate).max(AT_LEAST)
+        }
+    }
+}
