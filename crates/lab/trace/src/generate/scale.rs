@@ -31,9 +31,9 @@ const PRIORITIES: [(f64, i32); 3] = [(0.94, 0), (0.05, 1), (0.01, 10)];
 /// Deviation of the logarithm of a tenant's quota of one type from its rank's.
 const QUOTA_SPREAD: f64 = 0.3;
 /// Deviation of the logarithm of a tenant's demand from its quota.
-const DEMAND_SPREAD: f64 = 0.3;
+const DEMAND_SPREAD: f64 = 0.6;
 /// Parts of the time in which jobs are submitted, and how many come there relative to the mean.
-const RUSH: [(f64, f64); 3] = [(0.25, 1.8), (0.35, 1.0), (0.4, 0.5)];
+const RUSH: [(f64, f64); 3] = [(0.1, 4.0), (0.3, 1.0), (0.6, 0.5)];
 /// Users of a tenant: so many, and one more for so many GPUs of its quota, up to the last.
 const USERS: (u32, u32, u32) = (100, 4, 500);
 /// Mean gap between jobs of a batch that do not come in one second.
