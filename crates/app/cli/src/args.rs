@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
+use deepshare_policies::PolicyConfig;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -87,8 +88,7 @@ pub struct SimulateArgs {
     #[arg(
         long,
         value_name = "NAME",
-        long_help = "A policy to run, or `all`; may be given again [default: all]. One of fifo, \
-                     sjf, srtf, qssf, tiresias, easy-backfill, conservative-backfill"
+        long_help = policy_help()
     )]
     pub policy: Vec<String>,
     /// Where run-time estimates come from: `oracle`, `running-mean` or a file
@@ -98,9 +98,12 @@ pub struct SimulateArgs {
         long_help = "Where run-time estimates come from, for every policy that uses any: `oracle` \
                      (the true duration), `running-mean` (of the user's ended jobs) or a CSV file \
                      `job_id,priority` in seconds. If not given: oracle for sjf, srtf and the \
-                     backfills, running-mean for qssf"
+                     backfills, running-mean for qssf and deepshare"
     )]
     pub estimates: Option<String>,
+    /// Make this share of jobs best-effort, by a coin; without it the trace says which are
+    #[arg(long, value_name = "SHARE")]
+    pub best_effort_share: Option<String>,
     /// Seed of the built-in month and of all chance [default: 1]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -128,6 +131,12 @@ pub struct SimulateArgs {
     /// Say nothing on standard error but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+fn policy_help() -> String {
+    let (last, others) = PolicyConfig::NAMES.split_last().expect("there are policies");
+    let all = others.join(", ");
+    format!("A policy to run, or `all`; may be given again [default: all]. One of {all} and {last}")
 }
 
 /// `deepshare compare`.

@@ -1,15 +1,19 @@
 //! From settings to what a simulation takes: the jobs, the cluster, and settings for each policy.
 
 use crate::failure::Failure;
-use crate::settings::{Capacity, EstimatesFrom, Settings};
+use crate::settings::{Capacity, ClassesFrom, EstimatesFrom, Settings};
 use deepshare_engine::CapacityMode;
-use deepshare_sim::{Estimator, OutageModel, Outages, SimSettings, read_outages};
+use deepshare_policies::PolicyConfig;
+use deepshare_sim::{Classes, Estimator, OutageModel, Outages, SimSettings, read_outages};
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
 use deepshare_trace::{
     Cluster, ClusterOptions, ReadOptions, Trace, read_cluster, read_estimates, read_trace,
 };
 use std::path::Path;
 use std::sync::Arc;
+
+/// Share of best-effort jobs if none is given, thousandths.
+const USUAL_BEST_EFFORT_MILLI: u32 = 400;
 
 /// What a simulation takes beside settings.
 pub struct Inputs {
@@ -54,10 +58,14 @@ fn generator(settings: &Settings) -> GeneratorOptions {
     }
 }
 
-/// The capacity mode: as said, or as the cluster suggests.
-pub fn capacity(settings: &Settings, cluster: &Cluster) -> CapacityMode {
+/// A policy's capacity mode: as said, or as policy and cluster suggest.
+fn capacity(settings: &Settings, policy: &PolicyConfig, cluster: &Cluster) -> CapacityMode {
+    let borrows = matches!(policy, PolicyConfig::ElasticQuota {} | PolicyConfig::DeepShare(_));
+    let quotas = || cluster.tenants.iter().any(|tenant| tenant.quota.total() > 0);
     match settings.capacity {
         Capacity::Mode(mode) => mode,
+        Capacity::Auto if borrows && quotas() => CapacityMode::Elastic,
+        Capacity::Auto if borrows => CapacityMode::Pool,
         Capacity::Auto if cluster.nodes.iter().all(|node| node.tenant.is_some()) => {
             CapacityMode::Partition
         }
@@ -66,13 +74,18 @@ pub fn capacity(settings: &Settings, cluster: &Cluster) -> CapacityMode {
     }
 }
 
+/// The capacity mode, if it is the same for every policy.
+pub fn one_capacity(runs: &[SimSettings]) -> Option<CapacityMode> {
+    let mode = runs.first()?.engine.capacity;
+    runs.iter().all(|run| run.engine.capacity == mode).then_some(mode)
+}
+
 /// The simulator's settings for every policy asked for.
 ///
 /// # Errors
 /// If a file of estimates or outages cannot be used.
 pub fn runs(settings: &Settings, inputs: &Inputs) -> Result<Vec<SimSettings>, Failure> {
     let outages = outages(settings, &inputs.cluster)?;
-    let capacity = capacity(settings, &inputs.cluster);
     let mut runs: Vec<SimSettings> =
         settings.policies.iter().map(|name| settings.run(name).clone()).collect();
     let given = match &settings.estimates {
@@ -81,7 +94,8 @@ pub fn runs(settings: &Settings, inputs: &Inputs) -> Result<Vec<SimSettings>, Fa
         _ => None,
     };
     for run in &mut runs {
-        run.engine.capacity = capacity;
+        run.engine.capacity = capacity(settings, &run.policy, &inputs.cluster);
+        run.classes = classes(settings);
         run.outages = outages.clone();
         if run.policy.uses_estimates() {
             run.estimates = estimator(&settings.estimates, run.policy.name(), given.as_ref());
@@ -90,9 +104,21 @@ pub fn runs(settings: &Settings, inputs: &Inputs) -> Result<Vec<SimSettings>, Fa
     Ok(runs)
 }
 
+fn classes(settings: &Settings) -> Classes {
+    match settings.classes {
+        ClassesFrom::Trace => Classes::AsGiven,
+        ClassesFrom::Coin => Classes::Coin {
+            best_effort_milli: settings.best_effort_milli.unwrap_or(USUAL_BEST_EFFORT_MILLI),
+        },
+        ClassesFrom::Overflow => Classes::Overflow,
+    }
+}
+
 fn estimator(from: &EstimatesFrom, policy: &str, given: Option<&Estimator>) -> Estimator {
     match (from, given) {
-        (EstimatesFrom::Default, _) if policy == "qssf" => Estimator::RunningMean,
+        (EstimatesFrom::Default, _) if matches!(policy, "qssf" | "deepshare") => {
+            Estimator::RunningMean
+        }
         (EstimatesFrom::RunningMean, _) => Estimator::RunningMean,
         (EstimatesFrom::File(_), Some(given)) => given.clone(),
         _ => Estimator::Oracle,

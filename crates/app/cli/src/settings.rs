@@ -14,7 +14,7 @@ mod source;
 mod tests;
 mod write;
 
-pub use choices::{Capacity, Compat, EstimatesFrom};
+pub use choices::{Capacity, ClassesFrom, Compat, EstimatesFrom};
 pub use keys::{KEYS, Key};
 pub use reference::reference;
 pub use source::{Assignment, Raw, from_file, from_text};
@@ -41,6 +41,10 @@ pub struct Settings {
     pub estimates: EstimatesFrom,
     /// How quotas bind.
     pub capacity: Capacity,
+    /// Which jobs are best-effort.
+    pub classes: ClassesFrom,
+    /// Share of best-effort jobs, thousandths; the usual one if `None`.
+    pub best_effort_milli: Option<u32>,
     /// What a negative estimate of a file counts as; refused if `None`.
     pub negative_estimate: Option<Span>,
     /// The job history.
@@ -52,7 +56,7 @@ pub struct Settings {
     /// Node failures.
     pub outages: OutageSettings,
     /// The simulator's settings for each policy, in the order of [`PolicyConfig::NAMES`]. What
-    /// other fields decide (capacity, estimates, outages) is not in here yet.
+    /// other fields decide (capacity, classes, estimates, outages) is not in here yet.
     pub runs: Vec<SimSettings>,
 }
 
@@ -132,6 +136,8 @@ impl Settings {
             policies: PolicyConfig::NAMES.to_vec(),
             estimates: EstimatesFrom::Default,
             capacity: Capacity::Auto,
+            classes: ClassesFrom::Trace,
+            best_effort_milli: None,
             negative_estimate: None,
             trace: TraceSettings::default(),
             cluster: ClusterSettings { file: None, gpus_per_node: 8 },
@@ -158,11 +164,15 @@ impl Settings {
             let _ = (assignment.key.set)(&mut probe, &assignment.value);
         }
         let mut settings = Settings::new(probe.compat);
+        let said = |name: &str| assignments.iter().any(|one| one.key.name == name);
         for Assignment { key, value, place } in assignments {
             if (key.set)(&mut settings, value).is_err() {
-                let what = format!("{} = {value}: expected {}", key.name, key.kind);
+                let what = format!("{} = {value}: expected {}", key.name, (key.kind)());
                 problems.push(Problem { place: place.clone(), what });
             }
+        }
+        if settings.best_effort_milli.is_some() && !said("classes") {
+            settings.classes = ClassesFrom::Coin;
         }
         if problems.is_empty() {
             problems = check::problems(&settings, assignments);

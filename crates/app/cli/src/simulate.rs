@@ -24,14 +24,17 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let target = args.out.as_deref().map(|path| Target::of(path, args.force)).transpose()?;
     let inputs = inputs::load(&settings)?;
     let runs = inputs::runs(&settings, &inputs)?;
-    settings.capacity = Capacity::Mode(inputs::capacity(&settings, &inputs.cluster));
+    if let Some(mode) = inputs::one_capacity(&runs) {
+        settings.capacity = Capacity::Mode(mode);
+    }
     if !args.quiet {
         advise(&settings, &inputs, &runs);
     }
     interrupt.gentle();
     let records = replay(&inputs, &runs, args, &interrupt)?;
     let summaries = summarise(&records, &inputs, args.threads)?;
-    let report = Report { settings: &settings, inputs: &inputs, records: &records, summaries };
+    let (settings, inputs, runs) = (&settings, &inputs, &runs[..]);
+    let report = Report { settings, inputs, runs, records: &records, summaries };
     if let Some(target) = target {
         output::write_folder(&report, target, &interrupt)?;
     }
@@ -83,6 +86,9 @@ fn flags(args: &SimulateArgs) -> Vec<Assignment> {
     }
     if let Some(source) = &args.estimates {
         flag("--estimates", "estimates.from", Raw::text(source));
+    }
+    if let Some(share) = &args.best_effort_share {
+        flag("--best-effort-share", "best_effort_share", Raw::typed(share));
     }
     if let Some(seed) = args.seed {
         flag("--seed", "seed", Raw::typed(&seed.to_string()));

@@ -11,7 +11,7 @@ pub enum Classes {
     /// From the trace; guaranteed where it does not say.
     #[default]
     AsGiven,
-    /// Best-effort with this chance, in thousandths, drawn with the run's seed, job by job.
+    /// Best-effort with this chance, in thousandths, drawn with the class seed, job by job.
     Coin {
         /// Chance of best-effort, thousandths.
         best_effort_milli: u32,

@@ -28,6 +28,8 @@ pub struct SimSettings {
     pub policy: PolicyConfig,
     /// Where the classes of jobs come from.
     pub classes: Classes,
+    /// Seed of the coin that draws classes; that of the run if `None`.
+    pub class_seed: Option<u64>,
     /// Where run-time estimates come from.
     pub estimates: Estimator,
     /// What stopping and starting again costs a job.
@@ -55,6 +57,7 @@ impl SimSettings {
         SimSettings {
             engine: policy.engine_settings(),
             classes: Classes::AsGiven,
+            class_seed: None,
             estimates: if policy.uses_estimates() { Estimator::Oracle } else { Estimator::None },
             policy,
             restart: Restart::default(),

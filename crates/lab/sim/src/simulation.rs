@@ -40,7 +40,8 @@ pub fn simulate(
     watch: &Watch,
 ) -> Result<RunRecord, SimError> {
     let mut workload = Workload::new(trace, cluster, settings.engine.capacity)?;
-    settings.classes.assign(&mut workload.jobs, settings.seed);
+    let class_seed = settings.class_seed.unwrap_or(settings.seed);
+    settings.classes.assign(&mut workload.jobs, class_seed);
     let mut simulation = Simulation::new(trace, &workload, settings)?;
     simulation.run(watch)?;
     Ok(simulation.record(trace))

@@ -8,14 +8,16 @@
 mod arrivals;
 mod durations;
 mod placement;
+mod scale;
 mod sizes;
 mod statistics;
 mod stream;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, NodeEntry};
 use crate::report::ImportReport;
 use crate::trace::{Trace, TraceJob};
-use deepshare_model::{Outcome, Span, TenantId, Time, UserId};
+use deepshare_model::{GpuTypeId, Outcome, Span, TenantId, Time, UserId};
+pub use scale::scale;
 use statistics::{CLUSTERS, DAYS, JOBS, OUTCOMES, SHARED_USERS, USERS};
 use stream::{Purpose, Stream, cumulative};
 
@@ -63,26 +65,48 @@ pub fn venus_like(seed: u64, options: &GeneratorOptions) -> (Trace, Cluster) {
         placement::place(&mut of_vc, vc.nodes as usize, end, &mut streams.placement);
         jobs.extend(of_vc);
     }
-    jobs.sort_by_key(|job| job.submit);
-    for (row, job) in (1..).zip(&mut jobs) {
-        job.row = row;
-        job.id = row.to_string();
-        job.outcome = outcome(&mut streams.outcomes);
-    }
     let partitions: Vec<(String, u32)> =
         (1..).zip(&CLUSTERS).map(|(number, vc)| (format!("vc{number:02}"), vc.nodes)).collect();
     let cluster = Cluster::partitions(&partitions, 8);
+    let users = (1..=USERS).map(|number| format!("user{number:03}")).collect();
+    let mut trace = finish(jobs, users, &cluster);
+    for job in &mut trace.jobs {
+        job.outcome = outcome(&mut streams.outcomes);
+    }
+    (trace, cluster)
+}
+
+/// Jobs as a trace: in order of submission, simultaneous ones as they are, and numbered.
+fn finish(mut jobs: Vec<TraceJob>, users: Vec<String>, cluster: &Cluster) -> Trace {
+    (1..).zip(&mut jobs).for_each(|(row, job)| job.row = row);
+    jobs.sort_unstable_by_key(|job| (job.submit, job.row));
+    for (row, job) in (1..).zip(&mut jobs) {
+        job.row = row;
+        job.id = row.to_string();
+    }
     let mut report = ImportReport::of("", None);
     report.rows = jobs.len() as u64;
     report.kept = report.rows;
-    let trace = Trace {
-        jobs,
-        tenants: cluster.tenant_names(),
-        users: (1..=USERS).map(|number| format!("user{number:03}")).collect(),
-        gpu_types: cluster.gpu_types.clone(),
-        report,
-    };
-    (trace, cluster)
+    let (tenants, gpu_types) = (cluster.tenant_names(), cluster.gpu_types.clone());
+    Trace { jobs, tenants, users, gpu_types, report }
+}
+
+/// Nodes of several GPU types, given by name and number of nodes, that are reserved for nobody.
+fn partition_free(types: &[(&str, u32)], gpus_per_node: u32) -> Cluster {
+    let mut nodes = Vec::new();
+    for (at, &(name, count)) in types.iter().enumerate() {
+        nodes.extend((0..count).map(|number| NodeEntry {
+            name: format!("{name}-{number}"),
+            tenant: None,
+            gpu_type: GpuTypeId::from_index(at),
+            gpus: gpus_per_node,
+            gpu_memory_mib: 0,
+            cpu_milli: None,
+            memory_mib: None,
+        }));
+    }
+    let gpu_types = types.iter().map(|&(name, _)| name.to_owned()).collect();
+    Cluster { tenants: Vec::new(), nodes, gpu_types }
 }
 
 /// The streams of one history.

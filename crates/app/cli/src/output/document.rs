@@ -1,8 +1,9 @@
 //! The JSON object of a simulation.
 
-use super::Report;
+use super::{Report, Run};
+use crate::inputs::one_capacity;
 use crate::settings::to_json;
-use deepshare_metrics::Summary;
+use deepshare_engine::CapacityMode;
 use deepshare_trace::ImportReport;
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ struct Document<'a> {
     cluster: ClusterPart,
     settings: serde_json::Value,
     seed: u64,
-    runs: &'a [Summary],
+    runs: Vec<Run<'a>>,
 }
 
 #[derive(Serialize)]
@@ -37,14 +38,15 @@ struct ClusterPart {
     nodes: usize,
     gpus: u64,
     tenants: usize,
-    capacity: String,
+    /// `null` where policies differ; each run has its own.
+    capacity: Option<&'static str>,
 }
 
 impl Report<'_> {
     /// The whole report as one line of JSON.
     pub fn json(&self) -> String {
         let settings = to_json(self.settings);
-        let capacity = settings["capacity"].as_str().unwrap_or_default().to_owned();
+        let capacity = one_capacity(self.runs).map(CapacityMode::name);
         let (trace, cluster) = (&self.inputs.trace, &self.inputs.cluster);
         let path = |file: &Option<std::path::PathBuf>| {
             file.as_ref().map(|path| path.display().to_string())
@@ -70,7 +72,7 @@ impl Report<'_> {
             },
             settings,
             seed: self.settings.seed(),
-            runs: &self.summaries,
+            runs: self.runs(),
         };
         line(&document)
     }

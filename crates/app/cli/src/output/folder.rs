@@ -26,14 +26,14 @@ pub fn write_folder(
     let tenants: Vec<&str> = trace.tenants.iter().map(String::as_str).collect();
     let users: Vec<&str> = trace.users.iter().map(String::as_str).collect();
     let names = Names { jobs: &ids, tenants: &tenants, users: &users };
-    for (record, summary) in report.records.iter().zip(&report.summaries) {
+    for (record, run) in report.records.iter().zip(report.runs()) {
         interrupt.check()?;
         let folder = staged.path().join(&record.policy);
         fs::create_dir(&folder).map_err(Failure::write(&folder))?;
         write(&folder.join("jobs.csv"), interrupt, |file| {
             write_jobs_csv(file, &names, &record.jobs)
         })?;
-        let text = document::line(summary);
+        let text = document::line(&run);
         write(&folder.join("summary.json"), interrupt, |file| file.write_all(text.as_bytes()))?;
     }
     for (name, text) in RESULT_FILES.iter().zip([report.json(), to_toml(report.settings)]) {

@@ -1,10 +1,11 @@
 //! The comparison that people read.
 
 use super::{Report, grouped, with_decimals};
-use crate::inputs::Inputs;
-use crate::settings::{Compat, Settings};
+use crate::settings::Compat;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use deepshare_engine::CapacityMode;
 use deepshare_metrics::Summary;
+use deepshare_sim::{Classes, SimSettings};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const SECONDS_PER_HOUR: f64 = 3_600.0;
@@ -34,7 +35,7 @@ pub fn plain_table(header: &[&str], rows: &[Vec<String>], left: usize, gap: u16)
 
 /// The comparison, for so many columns of text (80 or more).
 pub fn table(report: &Report<'_>, width: usize) -> String {
-    let mut text = heading(report.settings, report.inputs);
+    let mut text = heading(report);
     let refused = report.summaries.iter().map(|summary| summary.jobs.refused).max().unwrap_or(0);
     if refused > 0 {
         text += &format!("left out {refused} jobs that this cluster can never run\n");
@@ -78,7 +79,8 @@ fn figures(report: &Report<'_>, gap: u16, narrow: bool) -> String {
     plain_table(&header, &rows, left, gap)
 }
 
-fn heading(settings: &Settings, inputs: &Inputs) -> String {
+fn heading(report: &Report<'_>) -> String {
+    let Report { settings, inputs, .. } = report;
     let (trace, cluster) = (&inputs.trace, &inputs.cluster);
     let file = |path: &Option<std::path::PathBuf>, otherwise: &str| {
         path.as_ref().map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
@@ -88,12 +90,16 @@ fn heading(settings: &Settings, inputs: &Inputs) -> String {
         last.submit.saturating_since(first.submit).as_secs_f64() / SECONDS_PER_DAY
     });
     let gpus: u64 = cluster.nodes.iter().map(|node| u64::from(node.gpus)).sum();
-    let capacity = crate::inputs::capacity(settings, cluster).name();
+    let capacity = capacity(report.runs);
     let compat = if settings.compat == Compat::Lucid { ", compat lucid" } else { "" };
+    let classes = match report.runs.first().map(|run| run.classes) {
+        None | Some(Classes::AsGiven) => String::new(),
+        Some(classes) => format!(", classes {}", classes.name()),
+    };
     let mut text = format!(
         "trace    {}: {} jobs of {} tenants in {} days\n\
          cluster  {}: {} GPUs in {} nodes\n\
-         run      capacity {capacity}, seed {}{compat}\n",
+         run      capacity {capacity}, seed {}{compat}{classes}\n",
         file(&settings.trace.file, "built-in month"),
         grouped(trace.jobs.len() as f64),
         trace.tenants.len(),
@@ -107,6 +113,21 @@ fn heading(settings: &Settings, inputs: &Inputs) -> String {
         text += &format!("given    estimates of {}\n", path.display());
     }
     text
+}
+
+/// The capacity mode; where policies differ, that of the first with those of the others.
+fn capacity(runs: &[SimSettings]) -> String {
+    let mut modes: Vec<(CapacityMode, Vec<&str>)> = Vec::new();
+    for run in runs {
+        let (mode, name) = (run.engine.capacity, run.policy.name());
+        match modes.iter_mut().find(|(known, _)| *known == mode) {
+            Some((_, names)) => names.push(name),
+            None => modes.push((mode, vec![name])),
+        }
+    }
+    let Some((first, others)) = modes.split_first() else { return String::new() };
+    let others = others.iter().map(|(mode, of)| format!("; {} for {}", mode.name(), of.join(", ")));
+    format!("{}{}", first.0.name(), others.collect::<String>())
 }
 
 /// The cells of a policy and its estimates: two, or one if there is little room.

@@ -1,6 +1,8 @@
 //! What is wrong with settings that are each of the right kind.
 
-use super::{Assignment, Problem, Settings};
+use super::choices::AblationWord;
+use super::kind::{Flag, Kind};
+use super::{Assignment, ClassesFrom, Problem, Settings};
 use deepshare_policies::PolicyConfig;
 
 /// Largest job list the generator is asked for.
@@ -13,6 +15,8 @@ pub fn problems(settings: &Settings, assignments: &[Assignment]) -> Vec<Problem>
     let mut found: Vec<(&'static str, String)> = Vec::new();
     numbers(settings, &mut found);
     policies(settings, &mut found);
+    classes(settings, &mut found);
+    ablation(assignments, &mut found);
     inputs(settings, &mut found);
     outages(settings, &mut found);
     let place = |name: &str| {
@@ -58,6 +62,35 @@ fn policies(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
             && !thresholds.is_sorted_by(|a, b| a < b)
         {
             found.push(("tiresias.thresholds_gpu_s", "is not in ascending order".to_owned()));
+        }
+    }
+}
+
+fn classes(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
+    let Some(_) = settings.best_effort_milli else { return };
+    let word = match settings.classes {
+        ClassesFrom::Coin => return,
+        ClassesFrom::Trace => "trace",
+        ClassesFrom::Overflow => "overflow",
+    };
+    let what = format!("is for `classes = \"coin\"`, and `{word}` is asked for; leave one out");
+    found.push(("best_effort_share", what));
+}
+
+/// A word and a switch of one source that say the opposite: later sources win, but here nothing
+/// says which is meant.
+fn ablation(assignments: &[Assignment], found: &mut Vec<(&'static str, String)>) {
+    let of = |name: &'static str| assignments.iter().filter(move |one| one.key.name == name);
+    for word in of("deepshare.without") {
+        let Some(ablation) = AblationWord::read(&word.value) else { continue };
+        let (order_by_qad, reclaim) = ablation.switches();
+        for (name, on) in [("deepshare.order_by_qad", order_by_qad), ("deepshare.reclaim", reclaim)]
+        {
+            let beside = of(name).filter(|one| one.is_typed() == word.is_typed());
+            if beside.filter_map(|one| Flag::read(&one.value)).any(|said| said != on) {
+                let what = format!("{} says otherwise; leave one out", word.place);
+                found.push((name, format!("deepshare.without at {what}")));
+            }
         }
     }
 }

@@ -27,6 +27,52 @@ pub enum Capacity {
     Mode(CapacityMode),
 }
 
+/// Where the classes of jobs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassesFrom {
+    /// The trace.
+    Trace,
+    /// A coin.
+    Coin,
+    /// Whether the tenant's quota is taken.
+    Overflow,
+}
+
+/// What DeepShare does without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ablation {
+    /// Nothing.
+    None,
+    /// Order by quota assurance.
+    Order,
+    /// Reclaim.
+    Reclaim,
+    /// Both.
+    All,
+}
+
+impl Ablation {
+    /// The word for these switches.
+    pub fn of(order_by_qad: bool, reclaim: bool) -> Ablation {
+        match (order_by_qad, reclaim) {
+            (true, true) => Ablation::None,
+            (false, true) => Ablation::Order,
+            (true, false) => Ablation::Reclaim,
+            (false, false) => Ablation::All,
+        }
+    }
+
+    /// Whether tenants are ordered by quota assurance, and whether there is reclaim.
+    pub fn switches(self) -> (bool, bool) {
+        match self {
+            Ablation::None => (true, true),
+            Ablation::Order => (false, true),
+            Ablation::Reclaim => (true, false),
+            Ablation::All => (false, false),
+        }
+    }
+}
+
 /// Where run-time estimates come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EstimatesFrom {
@@ -73,7 +119,14 @@ words!(CapacityWord, Capacity, "How quotas bind.",
     "auto" => Capacity::Auto,
     "partition" => Capacity::Mode(CapacityMode::Partition),
     "hard" => Capacity::Mode(CapacityMode::Hard),
+    "elastic" => Capacity::Mode(CapacityMode::Elastic),
     "pool" => Capacity::Mode(CapacityMode::Pool));
+words!(ClassesWord, ClassesFrom, "Where the classes of jobs come from.",
+    "trace" => ClassesFrom::Trace, "coin" => ClassesFrom::Coin,
+    "overflow" => ClassesFrom::Overflow);
+words!(AblationWord, Ablation, "What DeepShare does without.",
+    "none" => Ablation::None, "ord" => Ablation::Order, "rec" => Ablation::Reclaim,
+    "all" => Ablation::All);
 words!(PlacementWord, Placer, "How devices are chosen.",
     "consolidate" => Placer::Consolidate,
     "consolidate-artifact" => Placer::ConsolidateArtifact,
@@ -142,8 +195,10 @@ pub struct Policies;
 
 impl Kind for Policies {
     type Of = Vec<&'static str>;
-    const IN_WORDS: &'static str = "`all`, or one or more of fifo, sjf, srtf, qssf, tiresias, \
-                                    easy-backfill, conservative-backfill";
+    const IN_WORDS: &'static str = "`all`, or one or more policies";
+    fn in_words() -> String {
+        format!("`all`, or one or more of {}", PolicyConfig::NAMES.join(", "))
+    }
     fn read(raw: &Raw) -> Option<Vec<&'static str>> {
         let mut names: Vec<&'static str> = Vec::new();
         for item in raw.items() {

@@ -2,15 +2,16 @@
 
 use super::Settings;
 use super::choices::{
-    CapacityWord, CompatWord, DemotionWord, EstimatesWord, FormatWord, OriginWord, OversizeWord,
-    PlacementWord, Policies, TiesWord, TimeUnitWord,
+    Ablation, AblationWord, CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord,
+    FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, TiesWord, TimeUnitWord,
 };
 use super::kind::{
-    Chance, Count, Count32, CountOrAuto, DateTimeOrNone, FactorOrZero, FileOrNone, Flag,
-    GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
+    Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
+    FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
 };
 use super::source::Raw;
-use deepshare_policies::PolicyConfig;
+use deepshare_policies::{DeepShareSettings, PolicyConfig};
+use deepshare_sim::SimSettings;
 use toml_edit::Value;
 
 /// A value is not of the kind its key takes.
@@ -25,7 +26,7 @@ pub struct Key {
     /// Its unit; empty for words and plain numbers.
     pub unit: &'static str,
     /// What values it takes, in words.
-    pub kind: &'static str,
+    pub kind: fn() -> String,
     /// What it means.
     pub doc: &'static str,
     /// Reads a value into the settings.
@@ -35,13 +36,14 @@ pub struct Key {
 }
 
 /// Writes a row of the table. A setting lives in one place of [`Settings`] (`settings.…`), in that
-/// of every policy (`run.…`), or in one policy's own (`Policy { … }`).
+/// of every policy (`run.…`), in DeepShare's own (`deepshare.…`), or in another policy's own
+/// (`Policy { … }`).
 macro_rules! key {
     ($name:literal, $unit:literal, $kind:ty, settings.$($field:ident).+, $doc:expr) => {
         Key {
             name: $name,
             unit: $unit,
-            kind: <$kind as Kind>::IN_WORDS,
+            kind: <$kind as Kind>::in_words,
             doc: $doc,
             set: |settings, raw| {
                 settings.$($field).+ = <$kind>::read(raw).ok_or(WrongKind)?;
@@ -54,7 +56,7 @@ macro_rules! key {
         Key {
             name: $name,
             unit: $unit,
-            kind: <$kind as Kind>::IN_WORDS,
+            kind: <$kind as Kind>::in_words,
             doc: $doc,
             set: |settings, raw| {
                 let value = <$kind>::read(raw).ok_or(WrongKind)?;
@@ -70,11 +72,28 @@ macro_rules! key {
             },
         }
     };
+    ($name:literal, $unit:literal, $kind:ty, deepshare.$field:ident, $doc:expr) => {
+        Key {
+            name: $name,
+            unit: $unit,
+            kind: <$kind as Kind>::in_words,
+            doc: $doc,
+            set: |settings, raw| {
+                let value = <$kind>::read(raw).ok_or(WrongKind)?;
+                settings.runs.iter_mut().filter_map(deepshare).for_each(|own| own.$field = value);
+                Ok(())
+            },
+            get: |settings| {
+                let mut runs = settings.runs.clone();
+                runs.iter_mut().find_map(deepshare).map(|own| <$kind>::show(&own.$field))
+            },
+        }
+    };
     ($name:literal, $unit:literal, $kind:ty, $policy:ident { $field:ident }, $doc:expr) => {
         Key {
             name: $name,
             unit: $unit,
-            kind: <$kind as Kind>::IN_WORDS,
+            kind: <$kind as Kind>::in_words,
             doc: $doc,
             set: |settings, raw| {
                 let value = <$kind>::read(raw).ok_or(WrongKind)?;
@@ -95,6 +114,35 @@ macro_rules! key {
     };
 }
 
+/// DeepShare's own settings, if this is its run.
+fn deepshare(run: &mut SimSettings) -> Option<&mut DeepShareSettings> {
+    match &mut run.policy {
+        PolicyConfig::DeepShare(own) => Some(own),
+        _ => None,
+    }
+}
+
+/// The switches of an ablation under one word.
+const WITHOUT: Key = Key {
+    name: "deepshare.without",
+    unit: "",
+    kind: <AblationWord as Kind>::in_words,
+    doc: "ablation: no order by quota assurance, no reclaim, or neither; the same as \
+          `deepshare.order_by_qad = false`, `deepshare.reclaim = false`, or both",
+    set: |settings, raw| {
+        let (order_by_qad, reclaim) = AblationWord::read(raw).ok_or(WrongKind)?.switches();
+        for own in settings.runs.iter_mut().filter_map(deepshare) {
+            (own.order_by_qad, own.reclaim) = (order_by_qad, reclaim);
+        }
+        Ok(())
+    },
+    get: |settings| {
+        let mut runs = settings.runs.clone();
+        let own = runs.iter_mut().find_map(deepshare)?;
+        Some(AblationWord::show(&Ablation::of(own.order_by_qad, own.reclaim)))
+    },
+};
+
 /// Every key, in the order of the reference.
 pub const KEYS: &[Key] = &[
     key!("policy", "", Policies, settings.policies, "policies to run; flag `--policy`"),
@@ -104,7 +152,8 @@ pub const KEYS: &[Key] = &[
         EstimatesWord,
         settings.estimates,
         "where run-time estimates come from, for every policy that uses any; `default` is `oracle` \
-         for sjf, srtf and the backfills and `running-mean` for qssf; flag `--estimates`"
+         for sjf, srtf and the backfills and `running-mean` for qssf and deepshare; flag \
+         `--estimates`"
     ),
     key!(
         "seed",
@@ -133,9 +182,34 @@ pub const KEYS: &[Key] = &[
         "",
         CapacityWord,
         settings.capacity,
-        "how quotas bind: a queue and nodes of its own for each tenant, one pool with quotas, or \
-         one pool without; `auto` is `partition` where every node names a tenant, else `hard` \
-         where the cluster has tenants, else `pool`"
+        "how quotas bind: a queue and nodes of its own for each tenant, one pool with quotas, one \
+         pool with quotas and borrowing, or one pool without; `auto` is, for deepshare and \
+         elastic-quota, `elastic` where tenants have quotas, else `pool`; for other policies \
+         `partition` where every node names a tenant, else `hard` where the cluster has tenants, \
+         else `pool`"
+    ),
+    key!(
+        "classes",
+        "",
+        ClassesWord,
+        settings.classes,
+        "which jobs are best-effort: those that the trace says, those that a coin says, or those \
+         that come when their tenant's guaranteed demand has reached its quota"
+    ),
+    key!(
+        "best_effort_share",
+        "",
+        ChanceOrAuto,
+        settings.best_effort_milli,
+        "share of best-effort jobs with `classes = \"coin\"`, which it implies; `auto` is 0.4; flag \
+         `--best-effort-share`"
+    ),
+    key!(
+        "class_seed",
+        "",
+        CountOrAuto,
+        run.class_seed,
+        "seed of the coin, to vary classes while all else stays; `auto`: `seed`"
     ),
     key!(
         "placement",
@@ -173,6 +247,21 @@ pub const KEYS: &[Key] = &[
         Seconds,
         run.engine.backoff_max,
         "longest pause after failed starts"
+    ),
+    key!(
+        "preempted_pause_s",
+        "s",
+        Seconds,
+        run.engine.preempted_pause,
+        "pause before a job starts again that was preempted before within an hour; doubles with \
+         each preemption, up to ten times `backoff.max_s`; 0: none; 30 for deepshare, else 0"
+    ),
+    key!(
+        "qad.lambda",
+        "",
+        Chance,
+        run.engine.qad_lambda_milli,
+        "weight of the newest sample in a tenant's smoothed quota assurance degree"
     ),
     key!(
         "restart.overhead_s",
@@ -216,7 +305,21 @@ pub const KEYS: &[Key] = &[
         Seconds,
         run.finish_lag,
         "time between the end of a job's work and the scheduler's noticing; `compat = \"lucid\"` \
-         has 1 for srtf and tiresias"
+         has 1 for policies that preempt"
+    ),
+    key!(
+        "fifo.skip",
+        "",
+        Flag,
+        Fifo { skip },
+        "pass over a job that does not fit, instead of blocking those behind it"
+    ),
+    key!(
+        "sjf.skip",
+        "",
+        Flag,
+        Sjf { skip },
+        "pass over a job that does not fit, instead of blocking those behind it"
     ),
     key!(
         "srtf.ties",
@@ -273,6 +376,63 @@ pub const KEYS: &[Key] = &[
         Flag,
         Tiresias { spare_unneeded },
         "let a victim run on if nobody could use its GPUs"
+    ),
+    WITHOUT,
+    key!(
+        "deepshare.order_by_qad",
+        "",
+        Flag,
+        deepshare.order_by_qad,
+        "serve tenants further from their quota first"
+    ),
+    key!(
+        "deepshare.reclaim",
+        "",
+        Flag,
+        deepshare.reclaim,
+        "evict best-effort jobs for guaranteed ones within quota"
+    ),
+    key!(
+        "deepshare.order_by_time",
+        "",
+        Flag,
+        deepshare.order_by_time,
+        "serve jobs with less estimated time left first, among equally assured tenants"
+    ),
+    key!(
+        "deepshare.spill",
+        "",
+        Flag,
+        deepshare.spill,
+        "let guaranteed jobs beyond their quota start as best-effort"
+    ),
+    key!(
+        "deepshare.alpha",
+        "",
+        Factor,
+        deepshare.alpha_milli,
+        "weight of a job's past preemptions in the cost of evicting it"
+    ),
+    key!(
+        "deepshare.beta",
+        "",
+        Factor,
+        deepshare.beta_milli,
+        "weight of the number of victims in the cost of a set of them"
+    ),
+    key!(
+        "deepshare.qad_bucket",
+        "",
+        Factor,
+        deepshare.qad_bucket_milli,
+        "quota assurance degrees that differ by less count as equal; 0: none do"
+    ),
+    key!(
+        "deepshare.preemption_cap",
+        "",
+        Count32,
+        deepshare.preemption_cap,
+        "preemptions within an hour after which a job is a victim only if there is no other; 0: none"
     ),
     key!(
         "estimates.negative_as_s",

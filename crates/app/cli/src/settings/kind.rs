@@ -14,6 +14,10 @@ pub trait Kind {
     type Of: Clone + PartialEq;
     /// The kind in words, to follow "expected".
     const IN_WORDS: &'static str;
+    /// The same, where the words are not all known beforehand.
+    fn in_words() -> String {
+        Self::IN_WORDS.to_owned()
+    }
     /// The value of a text or TOML value; `None` if it is not of this kind.
     fn read(raw: &Raw) -> Option<Self::Of>;
     /// The TOML value that reads as this one.
@@ -36,6 +40,10 @@ pub struct SecondsOrNone;
 pub struct SecondsRange;
 /// A chance, kept in thousandths.
 pub struct Chance;
+/// A chance, kept in thousandths, or what is usual.
+pub struct ChanceOrAuto;
+/// A factor, kept in thousandths.
+pub struct Factor;
 /// A factor, kept in thousandths; 0 is none.
 pub struct FactorOrZero;
 /// A list of GPU-seconds.
@@ -169,6 +177,29 @@ impl Kind for Chance {
     fn read(raw: &Raw) -> Option<u32> {
         let milli = thousandths(&raw.value)?;
         u32::try_from(milli).ok().filter(|&milli| milli <= 1_000)
+    }
+    fn show(value: &u32) -> Value {
+        show_thousandths(u64::from(*value))
+    }
+}
+
+impl Kind for ChanceOrAuto {
+    type Of = Option<u32>;
+    const IN_WORDS: &'static str = "a chance from 0 to 1, in thousandths at the finest, or `auto`";
+    fn read(raw: &Raw) -> Option<Option<u32>> {
+        if raw.word() == Some("auto") { Some(None) } else { Chance::read(raw).map(Some) }
+    }
+    fn show(value: &Option<u32>) -> Value {
+        value.as_ref().map_or_else(|| Value::from("auto"), Chance::show)
+    }
+}
+
+impl Kind for Factor {
+    type Of = u32;
+    const IN_WORDS: &'static str = "a factor from 0 to 1,000,000, in thousandths at the finest";
+    fn read(raw: &Raw) -> Option<u32> {
+        let milli = thousandths(&raw.value).filter(|&milli| milli <= 1_000_000_000)?;
+        u32::try_from(milli).ok()
     }
     fn show(value: &u32) -> Value {
         show_thousandths(u64::from(*value))

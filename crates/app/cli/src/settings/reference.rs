@@ -25,7 +25,7 @@ pub fn reference() -> String {
         if with_lucid == default {
             with_lucid = String::new();
         }
-        let (name, kind, unit, doc) = (key.name, key.kind, key.unit, key.doc);
+        let (name, kind, unit, doc) = (key.name, (key.kind)(), key.unit, key.doc);
         writeln!(text, "| `{name}` | {kind} | {unit} | {default} | {with_lucid} | {doc} |")
             .expect("writing to a string does not fail");
     }

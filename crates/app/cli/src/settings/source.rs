@@ -18,6 +18,13 @@ pub struct Assignment {
     pub place: String,
 }
 
+impl Assignment {
+    /// True if it comes from the command line, not from a file.
+    pub fn is_typed(&self) -> bool {
+        self.value.typed.is_some()
+    }
+}
+
 /// A value as it was given.
 #[derive(Clone, Debug)]
 pub struct Raw {

@@ -36,7 +36,7 @@ fn every_value_of_every_key_reads_back_as_itself() {
         "estimates.from=running-mean",
         "audit=true",
         "seed=18",
-        "capacity=hard",
+        "capacity=elastic",
         "placement=node-order",
         "oversize=skip",
         "cycle_s=0.5",
@@ -60,6 +60,20 @@ fn every_value_of_every_key_reads_back_as_itself() {
         "actuation.loss=1",
         "actuation.resync_s=60",
         "generate.jobs=7",
+        "classes=coin",
+        "best_effort_share=0.25",
+        "class_seed=9",
+        "preempted_pause_s=45",
+        "qad.lambda=0.5",
+        "fifo.skip=true",
+        "sjf.skip=true",
+        "deepshare.without=rec",
+        "deepshare.order_by_time=false",
+        "deepshare.spill=true",
+        "deepshare.alpha=0.75",
+        "deepshare.beta=2",
+        "deepshare.qad_bucket=0.05",
+        "deepshare.preemption_cap=9",
     ];
     for compat in ["compat=none", "compat=lucid"] {
         let given: Vec<&str> = std::iter::once(compat).chain(examples).collect();
@@ -179,6 +193,67 @@ fn values_that_do_not_go_together_are_refused_where_they_were_said() {
             "--set #1: tiresias.thresholds_gpu_s: is not in ascending order",
         ]
     );
+}
+
+#[test]
+fn a_share_of_best_effort_jobs_implies_the_coin_and_excludes_the_rest() {
+    let settings = sets(&["best_effort_share=0.3"]).unwrap();
+    assert_eq!(value(&settings, "classes"), "\"coin\"");
+    assert_eq!(value(&sets(&["classes=coin"]).unwrap(), "best_effort_share"), "\"auto\"");
+    for word in ["trace", "overflow"] {
+        let set = format!("classes={word}");
+        let problems = sets(&["best_effort_share=0.3", &set]).unwrap_err();
+        assert_eq!(problems.len(), 1);
+        let said = problems[0].to_string();
+        let expected =
+            format!("--set #1: best_effort_share: is for `classes = \"coin\"`, and `{word}`");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+}
+
+#[test]
+fn ablations_are_switches_and_must_not_contradict_them() {
+    let switches = |texts: &[&str]| {
+        let settings = sets(texts).unwrap();
+        ["deepshare.order_by_qad", "deepshare.reclaim"].map(|name| value(&settings, name))
+    };
+    assert_eq!(switches(&["deepshare.without=ord"]), ["false", "true"]);
+    assert_eq!(switches(&["deepshare.without=rec"]), ["true", "false"]);
+    assert_eq!(switches(&["deepshare.without=all"]), ["false", "false"]);
+    assert_eq!(switches(&["deepshare.without=all", "deepshare.reclaim=false"]), ["false", "false"]);
+    let one = sets(&["deepshare.reclaim=false"]).unwrap();
+    assert_eq!(value(&one, "deepshare.without"), "\"rec\"");
+    let problems = sets(&["deepshare.without=ord", "deepshare.order_by_qad=true"]).unwrap_err();
+    assert_eq!(
+        problems[0].to_string(),
+        "--set #2: deepshare.order_by_qad: deepshare.without at --set #1 says otherwise; leave one out"
+    );
+}
+
+#[test]
+fn a_word_of_the_command_line_wins_over_the_switches_of_a_file() {
+    let (mut assignments, _) = file(&to_toml(&Settings::new(Compat::None)));
+    let mut problems = Vec::new();
+    assignments.extend(from_text(&["deepshare.without=all".to_owned()], &mut problems));
+    let settings = Settings::of(&assignments).unwrap();
+    assert_eq!(value(&settings, "deepshare.reclaim"), "false");
+}
+
+#[test]
+fn every_switch_of_deepshare_has_a_key() {
+    // A new field stops this from compiling until it has a key and a line here.
+    let deepshare_policies::DeepShareSettings {
+        alpha_milli: _,
+        beta_milli: _,
+        qad_bucket_milli: _,
+        order_by_qad: _,
+        reclaim: _,
+        order_by_time: _,
+        spill: _,
+        preemption_cap: _,
+    } = deepshare_policies::DeepShareSettings::default();
+    let keys = KEYS.iter().filter(|key| key.name.starts_with("deepshare."));
+    assert_eq!(keys.count(), 9, "and one for the ablations");
 }
 
 #[test]

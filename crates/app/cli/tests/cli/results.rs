@@ -17,7 +17,9 @@ fn the_table_names_everything_a_reader_must_know() {
     for word in ["examples/trace.csv: 32 jobs of 2 tenants", "24 GPUs in 3 nodes", "seed 1"] {
         assert!(done.out.contains(word), "{word}: {}", done.out);
     }
-    assert!(done.out.contains("capacity hard"), "nodes are nobody's and tenants have quotas");
+    // Nodes are nobody's, and tenants have quotas.
+    let modes = "capacity hard; elastic for elastic-quota, deepshare, seed 1";
+    assert!(done.out.contains(modes), "{}", done.out);
     let rows: Vec<Vec<&str>> =
         done.out.lines().map(|line| line.split_whitespace().take(2).collect()).collect();
     let expected = [
@@ -28,10 +30,12 @@ fn the_table_names_everything_a_reader_must_know() {
         ["tiresias", "-"],
         ["easy-backfill", "oracle"],
         ["conservative-backfill", "oracle"],
+        ["elastic-quota", "-"],
+        ["deepshare", "running-mean"],
     ];
     let first = rows.iter().position(|row| row == &expected[0]).expect("fifo has a row");
-    assert_eq!(rows[first..first + 7], expected);
-    assert_eq!(rows[first + 7][0], "lower-bound");
+    assert_eq!(rows[first..first + 9], expected);
+    assert_eq!(rows[first + 9][0], "lower-bound");
     assert!(done.out.lines().all(|line| line.chars().count() <= 100), "{}", done.out);
     assert!(done.err.contains("examples/trace.csv: 32 of 32 rows are jobs"), "{}", done.err);
 }
@@ -81,11 +85,66 @@ fn json_is_one_object_with_the_contract_of_scripts() {
 fn without_arguments_the_built_in_month_is_replayed_under_every_policy() {
     let object = run(&["simulate", "--json", "--set", "generate.days=2"]).json();
     assert_eq!(object["trace"]["jobs"], json!(1836), "two days of the load of 23,859 in 26");
-    assert_eq!(object["settings"]["capacity"], json!("partition"));
+    assert_eq!(object["settings"]["capacity"], json!("auto"), "policies differ in it");
     let policies: Vec<String> = hashes(&object).into_iter().map(|(policy, _)| policy).collect();
-    let expected =
-        ["fifo", "sjf", "srtf", "qssf", "tiresias", "easy-backfill", "conservative-backfill"];
-    assert_eq!(policies, expected);
+    assert_eq!(policies, deepshare_policies::PolicyConfig::NAMES);
+    for run in object["runs"].as_array().unwrap() {
+        let borrows = run["policy"] == "deepshare" || run["policy"] == "elastic-quota";
+        assert_eq!(run["capacity"], json!(if borrows { "elastic" } else { "partition" }));
+        assert_eq!(run["classes"], json!("trace"));
+    }
+}
+
+#[test]
+fn borrowing_policies_run_without_quotas_where_there_are_none_and_as_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    fs::write(here.join("c.toml"), "[[node]]\ncount = 2\ngpus = 8\n").unwrap();
+    let trace = "job_id,tenant,gpus,submit_s,duration_s\na,red,8,0,60\nb,blue,8,1,60\n";
+    fs::write(here.join("t.csv"), trace).unwrap();
+    let args = ["simulate", "--trace", "t.csv", "--cluster", "c.toml", "--policy", "deepshare"];
+    assert_eq!(
+        run_in(here, &[&args[..], &["--json"]].concat()).json()["runs"][0]["capacity"],
+        "pool"
+    );
+    let hard = example(&["--policy", "deepshare", "--set", "capacity=hard", "--json"]);
+    let object = run(&hard).json();
+    assert_eq!(
+        (&object["runs"][0]["capacity"], &object["cluster"]["capacity"]),
+        (&json!("hard"), &json!("hard"))
+    );
+}
+
+#[test]
+fn a_share_of_best_effort_jobs_is_drawn_with_a_seed_of_its_own() {
+    let with = |more: &[&'static str]| {
+        let mut args = example(&["--policy", "deepshare", "--best-effort-share", "0.5", "--json"]);
+        args.extend(more);
+        run(&args).json()
+    };
+    let plain = with(&[]);
+    assert_eq!(plain["runs"][0]["classes"], json!("coin 0.5"));
+    let by_class = plain["runs"][0]["by_class"].as_array().unwrap();
+    assert_eq!(by_class.len(), 2, "{by_class:?}");
+    assert_eq!(hashes(&with(&["--set", "class_seed=1"])), hashes(&plain), "the run's seed is 1");
+    assert_ne!(hashes(&with(&["--set", "class_seed=2"])), hashes(&plain));
+    let table = run(&example(&["--best-effort-share", "0.5", "--policy", "fifo"])).ok();
+    assert!(table.contains("capacity hard, seed 1, classes coin 0.5"), "{table}");
+}
+
+#[test]
+fn what_deepshare_does_without_changes_what_it_does() {
+    let with = |word: &str| {
+        let set = format!("deepshare.without={word}");
+        let args = example(&["--policy", "deepshare", "--best-effort-share", "0.5", "--json"]);
+        let args = args.into_iter().chain(["--set", &set]).collect::<Vec<_>>();
+        let object = run(&args).json();
+        (hashes(&object), object["runs"][0]["preemptions"].as_u64().unwrap())
+    };
+    let (whole, reclaims) = with("none");
+    assert!(reclaims > 0);
+    assert_eq!(with("rec").1, 0);
+    assert_ne!(with("rec").0, whole);
 }
 
 #[test]
@@ -157,7 +216,7 @@ fn a_file_of_estimates_is_named_and_only_where_it_is_used() {
         .map(|r| r["estimates"].as_str().unwrap())
         .collect();
     let file = "guess.csv";
-    assert_eq!(named, ["none", file, file, file, "none", file, file]);
+    assert_eq!(named, ["none", file, file, file, "none", file, file, "none", file]);
 }
 
 #[test]

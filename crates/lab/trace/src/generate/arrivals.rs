@@ -5,9 +5,9 @@ use super::stream::{Stream, cumulative};
 
 /// Kinds of batches: their share, and the mean number of jobs after the first, which is
 /// exponential. Most are single jobs; sweeps of a hundred make the busiest hours.
-const KINDS: [(f64, f64); 3] = [(0.6, 0.0), (0.39, 5.0), (0.01, 100.0)];
+pub(super) const KINDS: [(f64, f64); 3] = [(0.6, 0.0), (0.39, 5.0), (0.01, 100.0)];
 /// Share of a batch's jobs that come in the same second as the one before.
-const SAME_SECOND: f64 = 0.18;
+pub(super) const SAME_SECOND: f64 = 0.18;
 /// Mean gap between the others, in seconds: in a short batch, and in a sweep.
 const GAPS_S: [f64; 3] = [0.0, 150.0, 15.0];
 /// Deviation of the logarithm of a day's activity, beyond the day of the week.

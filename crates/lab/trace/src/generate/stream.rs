@@ -12,6 +12,8 @@ pub(super) enum Purpose {
     Durations,
     Outcomes,
     Placement,
+    Quotas,
+    Terms,
 }
 
 /// A reproducible stream. Sampling uses only exact operations and `libm`, so that every platform
