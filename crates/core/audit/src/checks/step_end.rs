@@ -20,7 +20,7 @@ impl Books {
                 return Err(Violation::HostOverdrawn { node, used, capacity });
             }
         }
-        Ok(())
+        self.check_served()
     }
 
     /// No reservation waits while nobody is leaving who could be in its way: on its nodes, or in
