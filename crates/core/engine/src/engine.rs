@@ -383,6 +383,9 @@ impl Engine {
         let nodes: Vec<NodeId> = attempt.placement.iter().map(|slice| slice.node).collect();
         let waiters = std::mem::take(&mut attempt.waiters);
         self.state.set_attempt_state(id, before);
+        // It may be a victim again later: whoever waits has to learn when.
+        let pool = self.state.pool_of(job).index();
+        self.state.pools[pool].dirty = true;
         for waiter in waiters {
             let job = self.state.drop_reservation(waiter, out);
             self.after_attempt(job, None);
