@@ -2,7 +2,7 @@
 
 use crate::admit::Tenants;
 use crate::attempt::{Attempt, AttemptState, Slice};
-use crate::books::Node;
+use crate::books::{FreeIndex, Node};
 use crate::job::{Job, JobState};
 use crate::placement::{Misfit, Offer};
 use crate::policy::Rank;
@@ -289,7 +289,8 @@ impl State {
         let mut best: Option<Reason> = None;
         for (gpu_type, index) in indexes.iter().enumerate() {
             let gpu_type = GpuTypeId::from_index(gpu_type);
-            if demand.gpu_type.is_some_and(|wanted| wanted != gpu_type) || index.total() == 0 {
+            let offered = books.usable.get(gpu_type.index()).map_or(0, FreeIndex::total);
+            if demand.gpu_type.is_some_and(|wanted| wanted != gpu_type) || offered == 0 {
                 continue;
             }
             let quota = self.admits((tenant, class), gpu_type, demand.gpus);
@@ -297,7 +298,12 @@ impl State {
             let binds =
                 |reason: &Reason| !empty || matches!(reason, Reason::LargerThanQuota { .. });
             if let Some(reason) = quota.err().filter(binds) {
-                best = Some(reason);
+                // With machines in the way of one GPU type and quota in that of another, machines
+                // are what can change by evicting; for an empty pool they are not.
+                match empty {
+                    true => best = Some(reason),
+                    false => _ = best.get_or_insert(reason),
+                }
                 continue;
             }
             let offer = Offer { nodes: &self.nodes, index, empty };
@@ -312,7 +318,9 @@ impl State {
                         }
                         Misfit::Host => Reason::NotEnoughHost { need },
                     };
-                    best.get_or_insert(reason);
+                    if best.as_ref().is_none_or(|best| !empty && best.is_quota()) {
+                        best = Some(reason);
+                    }
                 }
             }
         }
