@@ -166,9 +166,9 @@ impl Books {
         let host = self.jobs[job.index()].spec.demand.per_gpu != Resources::default();
         self.attempts[victim.index()].placement.iter().any(|theirs| {
             let shared = placement.iter().filter(|ours| ours.node == theirs.node);
-            shared.into_iter().any(|ours| {
-                host || !ours.devices.intersect(theirs.devices).is_empty()
-            })
+            shared
+                .into_iter()
+                .any(|ours| host || !ours.devices.intersect(theirs.devices).is_empty())
         })
     }
 
