@@ -19,10 +19,11 @@
 //! one node, at all reclaimable ones for a wider one.
 
 pub(crate) mod order;
+mod room;
 mod victims;
 
 use deepshare_engine::{Draft, Policy, Preemption, Rank, Reason, State};
-use deepshare_model::{Class, Demand, JobId, Span};
+use deepshare_model::{Class, Demand, GpuTypeId, JobId, Span};
 use order::{Order, Streams};
 use serde::{Deserialize, Serialize};
 use victims::Search;
@@ -111,14 +112,28 @@ pub(crate) fn promote_spilled(draft: &mut Draft<'_>) {
     }
 }
 
+/// A demand, and the GPU types for which its tenant has room: where it does not fit for one tenant
+/// it may for another that has quota of other types.
+pub(crate) type Hopeless = (Demand, u64);
+
+pub(crate) fn hopeless_like(state: &State, job: JobId, class: Class) -> Hopeless {
+    let spec = &state.job(job).spec;
+    let open = |gpu_type: &usize| {
+        let gpu_type = GpuTypeId::from_index(*gpu_type);
+        state.allowance(spec.tenant, class, gpu_type) >= spec.demand.gpus
+    };
+    let types = (0..state.gpu_types().min(64)).filter(open);
+    (spec.demand, types.fold(0, |set, gpu_type| set | 1 << gpu_type))
+}
+
 impl DeepShare {
     fn serve_guaranteed(&self, draft: &mut Draft<'_>, order: Order) {
         let mut streams =
             Streams::new(draft.state(), draft.pool(), order, |class| class == Class::Guaranteed);
         // Demands that found neither devices nor victims since the last eviction.
-        let mut hopeless: Vec<Demand> = Vec::new();
+        let mut hopeless: Vec<Hopeless> = Vec::new();
         while let Some(job) = streams.next(draft.state()) {
-            let demand = draft.state().job(job).spec.demand;
+            let demand = hopeless_like(draft.state(), job, Class::Guaranteed);
             if hopeless.contains(&demand) {
                 streams.skip_key();
                 continue;
@@ -165,12 +180,12 @@ impl DeepShare {
         let mut streams = Streams::new(draft.state(), draft.pool(), order, |class| {
             spill || class == Class::BestEffort
         });
-        let mut hopeless: Vec<Demand> = Vec::new();
+        let mut hopeless: Vec<Hopeless> = Vec::new();
         while let Some(job) = streams.next(draft.state()) {
             if draft.free_gpus() == 0 {
                 break;
             }
-            let demand = draft.state().job(job).spec.demand;
+            let demand = hopeless_like(draft.state(), job, Class::BestEffort);
             if hopeless.contains(&demand) {
                 streams.skip_key();
                 continue;

@@ -13,8 +13,9 @@
 //! Cost: O(keys + placed) a round; a search for victims looks at all reclaimable attempts.
 
 use crate::deepshare::order::{Order, Streams};
+use crate::deepshare::{Hopeless, hopeless_like};
 use deepshare_engine::{Attempt, Draft, Policy, Preemption, Rank, Reason, State};
-use deepshare_model::{AttemptId, Class, Demand, GpuTypeId, JobId};
+use deepshare_model::{AttemptId, Class, GpuTypeId, JobId};
 use std::cmp::Reverse;
 
 /// In or out of quota, as a binary signal.
@@ -51,9 +52,9 @@ fn serve(draft: &mut Draft<'_>, charged: Class) {
     let mut streams = Streams::new(draft.state(), draft.pool(), ORDER, |class| {
         !in_quota || class == Class::Guaranteed
     });
-    let mut hopeless: Vec<Demand> = Vec::new();
+    let mut hopeless: Vec<Hopeless> = Vec::new();
     while let Some(job) = streams.next(draft.state()) {
-        let demand = draft.state().job(job).spec.demand;
+        let demand = hopeless_like(draft.state(), job, charged);
         if hopeless.contains(&demand) {
             streams.skip_key();
             continue;
