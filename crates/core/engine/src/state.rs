@@ -208,6 +208,19 @@ impl State {
         Some(job.left_at_start()?.saturating_sub(self.current_stint(job)))
     }
 
+    /// Normalised cumulative preemption overhead up to now, 0 to 1 (spec §1, C_p; reading D10: lost
+    /// over lost and done). The restart that the job owed at its last stop counts as lost whether it
+    /// is paid yet or not.
+    pub fn preemption_overhead(&self, job: JobId) -> f64 {
+        let job = self.job(job);
+        let lost = job.lost + job.restart;
+        if lost.is_zero() {
+            return 0.0;
+        }
+        let done = job.work + self.current_stint(job).saturating_sub(job.restart);
+        lost.as_secs_f64() / (lost + done).as_secs_f64()
+    }
+
     /// Why the job is not running; `None` if it runs, is starting or has ended.
     pub fn explain(&self, job: JobId) -> Option<Reason> {
         let entry = self.job(job);

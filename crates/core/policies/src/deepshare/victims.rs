@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
         let cap = self.settings.preemption_cap as usize;
         Some(Candidate {
             attempt: attempt.id,
-            cost: (1.0 + alpha * job.preemption_overhead()) / left_s,
+            cost: (1.0 + alpha * self.state.preemption_overhead(attempt.job)) / left_s,
             left_s,
             spared: cap > 0 && job.preempted_within_hour(now) >= cap,
         })
