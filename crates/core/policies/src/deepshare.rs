@@ -97,6 +97,9 @@ impl Policy for DeepShare {
         if draft.free_gpus() > 0 {
             self.serve_best_effort(draft, order);
         }
+        if draft.free_gpus() == 0 {
+            draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: 0 });
+        }
     }
 }
 
@@ -131,10 +134,11 @@ impl DeepShare {
         let mut streams =
             Streams::new(draft.state(), draft.pool(), order, |class| class == Class::Guaranteed);
         // Demands that found neither devices nor victims since the last eviction.
-        let mut hopeless: Vec<Hopeless> = Vec::new();
+        let mut hopeless: Vec<(Hopeless, Reason)> = Vec::new();
         while let Some(job) = streams.next(draft.state()) {
             let demand = hopeless_like(draft.state(), job, Class::Guaranteed);
-            if hopeless.contains(&demand) {
+            if let Some((_, reason)) = hopeless.iter().find(|(known, _)| *known == demand) {
+                draft.refuse_key_of(job, reason.clone());
                 streams.skip_key();
                 continue;
             }
@@ -145,7 +149,7 @@ impl DeepShare {
                 continue;
             }
             if !reason.is_quota() {
-                hopeless.push(demand);
+                hopeless.push((demand, reason.clone()));
             }
             draft.refuse_key_of(job, reason);
             streams.skip_key();
@@ -180,24 +184,24 @@ impl DeepShare {
         let mut streams = Streams::new(draft.state(), draft.pool(), order, |class| {
             spill || class == Class::BestEffort
         });
-        let mut hopeless: Vec<Hopeless> = Vec::new();
+        let mut hopeless: Vec<(Hopeless, Reason)> = Vec::new();
         while let Some(job) = streams.next(draft.state()) {
             if draft.free_gpus() == 0 {
                 break;
             }
             let demand = hopeless_like(draft.state(), job, Class::BestEffort);
-            if hopeless.contains(&demand) {
+            if let Some((_, reason)) = hopeless.iter().find(|(known, _)| *known == demand) {
+                draft.refuse_key_of(job, reason.clone());
                 streams.skip_key();
                 continue;
             }
             if let Err(reason) = draft.place_as(job, Class::BestEffort) {
                 if !reason.is_quota() {
-                    hopeless.push(demand);
+                    hopeless.push((demand, reason.clone()));
                 }
                 draft.refuse_key_of(job, reason);
                 streams.skip_key();
             }
         }
-        draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: draft.free_gpus() });
     }
 }
