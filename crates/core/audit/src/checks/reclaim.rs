@@ -44,6 +44,10 @@ impl Books {
         placement: &Placement,
         rules: Option<ReclaimRules>,
     ) -> Result<(), Violation> {
+        // With hard quotas a victim may make room in its tenant's quota instead.
+        if self.settings.capacity != CapacityMode::Elastic {
+            return Ok(());
+        }
         let reclaims = &self.step.reclaims;
         let Some(at) = reclaims.iter().position(|reclaim| reclaim.beneficiary == job) else {
             return Ok(());
