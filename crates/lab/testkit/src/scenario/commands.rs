@@ -326,6 +326,10 @@ fn show(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result
     let what = what.one_of(&[("free", 0), ("jobs", 1), ("tenants", 2), ("qad", 3)])?;
     words.done(usage)?;
     story.close()?;
+    if what == 3 {
+        // The engine's clock is that of its last event; averages move on without any.
+        story.tell(Event::Wake)?;
+    }
     let jobs = (0..story.names.jobs.len()).map(JobId::from_index);
     let tenants = (0..story.names.tenants.len()).map(TenantId::from_index);
     let lines: Vec<String> = match what {
@@ -334,9 +338,9 @@ fn show(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result
         2 => tenants
             .map(|id| story.describe(|names, state| report::tenant(names, state, id)))
             .collect(),
-        _ => tenants
-            .map(|id| story.describe(|names, state| report::qad(names, state, id)))
-            .collect(),
+        _ => {
+            tenants.map(|id| story.describe(|names, state| report::qad(names, state, id))).collect()
+        }
     };
     for line in lines {
         story.say(line);

@@ -1,9 +1,7 @@
 //! How replies are worded: names instead of ids.
 
 use super::names::Names;
-use deepshare_engine::{
-    AttemptState, EvictReason, JobState, Preemption, Reason, Slice, State,
-};
+use deepshare_engine::{AttemptState, EvictReason, JobState, Preemption, Reason, Slice, State};
 use deepshare_model::{Devices, GpuTypeId, JobId, TenantId};
 
 /// `n0[0,1] n1[0-3]`.

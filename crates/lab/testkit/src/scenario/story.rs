@@ -10,7 +10,8 @@ use super::names::Names;
 use super::report;
 use deepshare_audit::Auditor;
 use deepshare_engine::{
-    BindFailure, CapacityMode, Command, Engine, EngineSettings, Event, EvictReason, JobState, Reason,
+    BindFailure, CapacityMode, Command, Engine, EngineSettings, Event, EvictReason, JobState,
+    Reason,
 };
 use deepshare_model::{AttemptId, Class, JobId, Outcome, Span, Time};
 use deepshare_policies::PolicyConfig;
@@ -45,8 +46,7 @@ impl Setup {
         }
         let elastic = matches!(policy, PolicyConfig::DeepShare(_) | PolicyConfig::ElasticQuota {});
         if !given("capacity") {
-            self.engine.capacity =
-                if elastic { CapacityMode::Elastic } else { CapacityMode::Pool };
+            self.engine.capacity = if elastic { CapacityMode::Elastic } else { CapacityMode::Pool };
         }
         self.policy = policy;
     }
