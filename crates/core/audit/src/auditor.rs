@@ -1,11 +1,20 @@
 //! The auditor: watches, checks, and only then believes.
 
-use crate::books::{After, Books};
+use crate::books::{After, Assurance, Books};
 use crate::report::{AuditReport, JobCounts};
 use crate::violation::{Standing, Violation};
 use crate::work_ledger::WorkLedger;
 use deepshare_engine::{Command, EngineSettings, Event, State};
 use deepshare_model::{JobId, Time};
+
+/// What DeepShare's reclaim promises, to be checked beside what holds under every policy: a victim
+/// is never preempted too soon, no victim could have stayed, and no guaranteed job within its quota
+/// waits that could be placed by evicting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReclaimRules {
+    /// Preemptions within an hour after which a job is a victim only if there is no other; 0: none.
+    pub preemption_cap: u32,
+}
 
 /// An independent checker of one engine. See the crate's documentation for how to drive it.
 ///
@@ -16,6 +25,9 @@ use deepshare_model::{JobId, Time};
 pub struct Auditor {
     pub(crate) books: Books,
     preempts_guaranteed: bool,
+    reclaims: Option<ReclaimRules>,
+    /// Rounds that the engine had held when it was last compared, and the slot of the last one.
+    rounds: (u64, Option<u64>),
     every: u32,
     report: AuditReport,
 }
@@ -26,6 +38,8 @@ impl Auditor {
         Auditor {
             books: Books::new(*settings),
             preempts_guaranteed: true,
+            reclaims: None,
+            rounds: (0, None),
             every: 4_096,
             report: AuditReport::default(),
         }
@@ -35,6 +49,22 @@ impl Auditor {
     #[must_use]
     pub fn preempts_guaranteed(mut self, allowed: bool) -> Auditor {
         self.preempts_guaranteed = allowed;
+        self
+    }
+
+    /// The policy reclaims as DeepShare does, under these rules. Default: no such promise.
+    /// Searching for a better set of victims costs O(devices) each time.
+    #[must_use]
+    pub fn reclaims(mut self, rules: ReclaimRules) -> Auditor {
+        self.reclaims = Some(rules);
+        self
+    }
+
+    /// Works out every tenant's quota assurance degree slot by slot and holds the engine's against
+    /// it. Costs O(jobs so far) a step: for tests.
+    #[must_use]
+    pub fn checks_assurance(mut self) -> Auditor {
+        self.books.assurance = Some(Assurance::new(&self.books.settings));
         self
     }
 
@@ -69,6 +99,7 @@ impl Auditor {
         match command {
             Command::Reserve { attempt, job, charged, placement } => {
                 books.check_reserve(*attempt, *job, *charged, placement)?;
+                books.check_victims(*job, placement, self.reclaims)?;
                 books.promise(*attempt, *job, *charged, placement);
             }
             Command::Start { attempt, epoch, job, charged, placement } => {
@@ -76,6 +107,7 @@ impl Auditor {
                     books.check_reserved_start(*attempt, *epoch, *job, placement)?;
                 } else {
                     books.check_direct_start(*attempt, *epoch, *job, *charged, placement)?;
+                    books.check_victims(*job, placement, self.reclaims)?;
                     books.promise(*attempt, *job, *charged, placement);
                 }
                 books.occupy(*attempt);
@@ -88,9 +120,12 @@ impl Auditor {
                 books.check_release_reservation(*attempt)?;
                 books.release(*attempt, After::Requeue);
             }
-            Command::Evict { attempt, epoch, reason, .. } => {
+            Command::Evict { attempt, epoch, reason, preemption, .. } => {
                 books.check_evict(*attempt, *epoch, *reason, self.preempts_guaranteed)?;
-                books.begin_eviction(*attempt, *reason);
+                if let Some(preemption) = *preemption {
+                    books.check_reclaim(*attempt, preemption, self.reclaims)?;
+                }
+                books.begin_eviction(*attempt, *reason, *preemption);
             }
             Command::Refuse { job, reason } => {
                 books.check_refusal(*job, reason)?;
@@ -108,12 +143,30 @@ impl Auditor {
     /// The first difference, or a rule that the step left broken.
     pub fn compare(&mut self, state: &State) -> Result<(), Violation> {
         self.books.check_step_end()?;
+        self.books.check_assurance(state)?;
+        self.check_round(state)?;
         self.report.comparisons += 1;
         if self.every > 0 && self.report.comparisons.is_multiple_of(u64::from(self.every)) {
             self.report.full_comparisons += 1;
             return self.check_all(state);
         }
         self.books.compare_touched(state)
+    }
+
+    /// After a round, or a wake that found no reason for one.
+    fn check_round(&mut self, state: &State) -> Result<(), Violation> {
+        let (before, last_slot) = self.rounds;
+        let slot = self.books.now.0.checked_div(self.books.settings.cycle.0);
+        let held = state.rounds() > before;
+        if held {
+            self.rounds = (state.rounds(), slot);
+        }
+        // A slot that had its round already has no other.
+        let idle = self.books.step.woken && (slot.is_none() || slot > last_slot);
+        match self.reclaims {
+            Some(_) if held || idle => self.books.check_nobody_left_waiting(),
+            _ => Ok(()),
+        }
     }
 
     /// Holds everything against everything. Costs O(devices + jobs + attempts so far).

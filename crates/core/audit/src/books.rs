@@ -1,5 +1,6 @@
 //! What the auditor believes, from the stream alone.
 
+mod assurance;
 pub(crate) mod attempt;
 mod events;
 mod gpu_time;
@@ -8,8 +9,9 @@ pub(crate) mod node;
 mod tenants;
 
 use crate::violation::{Duty, HostUse, Violation};
+pub(crate) use assurance::Assurance;
 use attempt::{Attempt, Ending};
-use deepshare_engine::{AttemptState, EngineSettings, EvictReason, Placement};
+use deepshare_engine::{AttemptState, EngineSettings, EvictReason, Placement, Preemption};
 use deepshare_model::{
     AttemptId, Class, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Span, TenantId,
     Time,
@@ -38,6 +40,8 @@ pub(crate) struct Books {
     pub gpu_times: GpuTimes,
     /// GPU time of released attempts.
     pub attempt_time: GpuTime,
+    /// Quota assurance degrees, if they are to be checked.
+    pub assurance: Option<Assurance>,
     pub step: Step,
 }
 
@@ -56,6 +60,19 @@ pub(crate) struct Step {
     pub overdue: Vec<AttemptId>,
     /// GPUs of attempts preempted in this step: their quota counts as free.
     pub yielded: BTreeMap<(TenantId, Class, GpuTypeId), u32>,
+    /// Who was evicted for whom, in the order decided.
+    pub reclaims: Vec<Reclaim>,
+    /// The policy was asked to decide.
+    pub woken: bool,
+}
+
+/// Attempts evicted for one job.
+#[derive(Clone, Debug)]
+pub(crate) struct Reclaim {
+    pub beneficiary: JobId,
+    pub victims: Vec<AttemptId>,
+    /// It was given devices.
+    pub served: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +104,7 @@ impl Books {
             gpu_types: 0,
             gpu_times: GpuTimes::default(),
             attempt_time: GpuTime::default(),
+            assurance: None,
             step: Step::default(),
         }
     }
@@ -178,7 +196,12 @@ impl Books {
             ending: None,
             started_at: None,
             has_run: false,
+            ran_since: None,
+            spared_until: Time::ZERO,
         });
+        for reclaim in &mut self.step.reclaims {
+            reclaim.served |= reclaim.beneficiary == job;
+        }
     }
 
     /// Charges an attempt's devices to its tenant's quota from now on.
@@ -208,8 +231,23 @@ impl Books {
         }
     }
 
-    pub fn begin_eviction(&mut self, id: AttemptId, reason: EvictReason) {
+    pub fn begin_eviction(
+        &mut self,
+        id: AttemptId,
+        reason: EvictReason,
+        preemption: Option<Preemption>,
+    ) {
         self.step.attempts.push(id);
+        if let Some(Preemption { beneficiary, .. }) = preemption {
+            let known = self.step.reclaims.iter_mut().find(|r| r.beneficiary == beneficiary);
+            match known {
+                Some(reclaim) => reclaim.victims.push(id),
+                None => {
+                    let victims = vec![id];
+                    self.step.reclaims.push(Reclaim { beneficiary, victims, served: false });
+                }
+            }
+        }
         let attempt = &mut self.attempts[id.index()];
         attempt.ending = Some(Ending::Evicted(reason));
         if reason == EvictReason::Preempted {
@@ -256,6 +294,22 @@ impl Books {
                 entry.backing_off = (!entry.held).then_some(until);
             }
         }
+    }
+
+    /// Books that a preempted job's devices are released. If it was preempted before within the
+    /// hour, it pauses: doubled each time.
+    pub fn note_preemption(&mut self, id: JobId) {
+        let (now, settings) = (self.now, self.settings);
+        let job = &mut self.jobs[id.index()];
+        let before = job.preempted_within_hour(now);
+        job.preempted_at.push(now);
+        if before == 0 || job.held || job.ended.is_some() {
+            return;
+        }
+        let doublings = (before - 1).min(32);
+        let pause = settings.preempted_pause.0.saturating_mul(1 << doublings);
+        let until = now + Span(pause.min(settings.backoff_max.0.saturating_mul(10)));
+        job.backing_off = Some(until).filter(|&until| until > now);
     }
 
     /// How long the job pauses if its start fails now: doubled with each failure in a row.

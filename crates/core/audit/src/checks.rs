@@ -5,6 +5,7 @@ pub(crate) mod conservation;
 mod eviction;
 mod placement;
 mod quota;
+mod reclaim;
 mod refusal;
 mod start;
 mod step_end;

@@ -27,18 +27,19 @@
 //! # Where to read next
 //!
 //! `violation.rs` lists every rule. `books.rs` is what the auditor believes, `books/events.rs` how
-//! the world changes it, `checks/` what a command must satisfy, `compare.rs` how its belief is held
+//! the world changes it, `checks/` what a command must satisfy, `feasible.rs` whether a demand fits, `compare.rs` how its belief is held
 //! against the engine's.
 
 mod auditor;
 mod books;
 mod checks;
 mod compare;
+mod feasible;
 mod report;
 mod violation;
 mod work_ledger;
 
-pub use auditor::Auditor;
+pub use auditor::{Auditor, ReclaimRules};
 pub use report::{AuditReport, GpuTimeShares, JobCounts};
 pub use violation::{Duty, HostUse, Standing, Unstartable, Violation};
 pub use work_ledger::WorkLedger;

@@ -146,6 +146,35 @@ pub enum Violation {
     #[error("{job} is kept out as too large, and an empty pool would take it by now")]
     LeftRefused { job: JobId },
 
+    // Reclaim.
+    /// Who is evicted for a job makes room for it in the same step.
+    #[error("{victims} jobs were evicted for {beneficiary}, which was given no devices")]
+    EvictedForNobody { beneficiary: JobId, victims: usize },
+    /// Only a guaranteed job takes devices back.
+    #[error("{attempt} was evicted for {beneficiary}, which is best-effort")]
+    EvictedForBestEffort { attempt: AttemptId, beneficiary: JobId },
+    /// Nobody is evicted who could have stayed.
+    #[error("{victim} was evicted for {beneficiary}, which could have been placed without that")]
+    VictimNotNeeded { victim: AttemptId, beneficiary: JobId },
+    /// Who was preempted too often lately is spared if others can go instead.
+    #[error(
+        "{victim} was preempted {times} times within the hour and is evicted for {beneficiary}, \
+         although others could have gone"
+    )]
+    VictimNotSpared { victim: AttemptId, beneficiary: JobId, times: usize },
+    /// Who has not run its minimum time, or whose eviction was refused lately, is no victim.
+    #[error("{attempt} is preempted, and may not be before {from}")]
+    PreemptedTooSoon { attempt: AttemptId, from: Time },
+    /// A guaranteed job within its quota waits although it could be given devices.
+    #[error("{job} is within its quota, and waits although {with} would place it")]
+    LeftWaiting { job: JobId, with: &'static str },
+    /// The engine has another quota assurance degree.
+    #[error(
+        "the {what} assurance degree of {tenant} is {audited} millionths by the stream, {engine} \
+         in the engine"
+    )]
+    AssuranceDiffers { tenant: TenantId, what: &'static str, audited: u32, engine: u32 },
+
     // The engine's view.
     /// The engine counts other entries.
     #[error("{what}: {audited} by the stream, {engine} in the engine")]

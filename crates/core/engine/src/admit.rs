@@ -148,13 +148,21 @@ impl Tenants {
         std::iter::successors(first, move |id| self.all[id.index()].spec.parent.filter(known))
     }
 
-    /// The tenant and ancestors that use more of a type than their quota.
+    /// The tenant and ancestors that use more of a type than they may: of both classes together
+    /// where quotas are hard, of one class where they are elastic.
     pub(crate) fn overdrawn(
         &self,
-        id: TenantId,
+        mode: CapacityMode,
+        (id, class): (TenantId, Class),
         gpu_type: GpuTypeId,
     ) -> impl Iterator<Item = TenantId> {
-        let over = move |&id: &TenantId| self.used(id, gpu_type) > self.spec(id).quota.of(gpu_type);
+        let over = move |&id: &TenantId| match mode {
+            CapacityMode::Partition | CapacityMode::Pool => false,
+            CapacityMode::Hard => self.used(id, gpu_type) > self.spec(id).quota.of(gpu_type),
+            CapacityMode::Elastic => {
+                self.used_by_class(id, class, gpu_type) > self.cap(id, class, gpu_type)
+            }
+        };
         self.lineage(id).filter(over)
     }
 

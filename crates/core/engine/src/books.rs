@@ -119,6 +119,16 @@ impl Node {
         Resources { cpu_milli: room(self.room_cpu_milli), memory_mib: room(self.room_memory_mib) }
     }
 
+    /// CPU and host memory left once so much is given back; what is promised beyond what there is
+    /// takes its share of that first.
+    pub fn host_room_with(&self, given_back: Resources) -> Resources {
+        let room = |left: i64, more: u64| left.saturating_add_unsigned(more).max(0) as u64;
+        Resources {
+            cpu_milli: room(self.room_cpu_milli, given_back.cpu_milli),
+            memory_mib: room(self.room_memory_mib, given_back.memory_mib),
+        }
+    }
+
     /// How many GPUs the host resources of the empty node are enough for, at `per_gpu` each.
     pub fn host_capacity_for(&self, per_gpu: Resources) -> u32 {
         shares(self.spec.capacity, per_gpu)

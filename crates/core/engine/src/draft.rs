@@ -9,6 +9,7 @@ use crate::job::JobState;
 use crate::policy::Rank;
 use crate::pool::Guard;
 use crate::reason::{Illegal, Reason};
+use crate::settings::CapacityMode;
 use crate::state::State;
 use deepshare_model::{AttemptId, Class, JobId, PoolId, TenantId, Time};
 
@@ -73,7 +74,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Places a waiting job charged to a class of its tenant, which may be another than its own: a
-    /// guaranteed job beyond its quota can start as best-effort (spec §3, spill).
+    /// guaranteed job beyond its quota can start as best-effort (spec §3, spill). Where quotas are
+    /// not elastic a job is charged to its own class.
     ///
     /// # Errors
     /// As [`Draft::place`].
@@ -83,6 +85,9 @@ impl<'a> Draft<'a> {
         }
         let spec = &self.state.job(job).spec;
         let (tenant, demand) = (spec.tenant, spec.demand);
+        // Only elastic quotas tell the classes apart.
+        let elastic = self.state.settings.capacity == CapacityMode::Elastic;
+        let class = if elastic { class } else { spec.class };
         let placement = self.state.find(self.pool, (tenant, class), &demand, false)?;
         self.claim(job, class, placement);
         Ok(())

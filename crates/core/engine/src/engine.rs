@@ -391,6 +391,7 @@ impl Engine {
         let nodes: Vec<NodeId> = attempt.placement.iter().map(|slice| slice.node).collect();
         let waiters = std::mem::take(&mut attempt.waiters);
         self.state.set_attempt_state(id, before);
+        // It may be a victim again later: whoever waits has to learn when.
         let pool = self.state.pool_of(job).index();
         self.state.pools[pool].dirty = true;
         for waiter in waiters {

@@ -102,13 +102,6 @@ impl Job {
         Some(self.estimate?.saturating_sub(self.work) + self.restart)
     }
 
-    /// Normalised cumulative preemption overhead, 0 to 1 (spec §1, C_p; reading D10: lost over
-    /// lost and done).
-    pub fn preemption_overhead(&self) -> f64 {
-        let (lost, done) = (self.lost.as_secs_f64(), self.work.as_secs_f64());
-        if self.lost.is_zero() { 0.0 } else { lost / (lost + done) }
-    }
-
     /// Times it was preempted in the hour before `now`.
     pub fn preempted_within_hour(&self, now: Time) -> usize {
         let recent = |at: &&Time| now.saturating_since(**at) < HOUR;

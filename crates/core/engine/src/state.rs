@@ -234,6 +234,19 @@ impl State {
         Some(job.left_at_start()?.saturating_sub(self.stint_of(job)))
     }
 
+    /// Normalised cumulative preemption overhead up to now, 0 to 1 (spec §1, C_p; reading D10: lost
+    /// over lost and done). The restart that the job owed at its last stop counts as lost whether it
+    /// is paid yet or not.
+    pub fn preemption_overhead(&self, job: JobId) -> f64 {
+        let job = self.job(job);
+        let lost = job.lost + job.restart;
+        if lost.is_zero() {
+            return 0.0;
+        }
+        let done = job.work + self.stint_of(job).saturating_sub(job.restart);
+        lost.as_secs_f64() / (lost + done).as_secs_f64()
+    }
+
     /// Why the job is not running; `None` if it runs, is starting or has ended.
     pub fn explain(&self, job: JobId) -> Option<Reason> {
         let entry = self.job(job);
@@ -331,7 +344,8 @@ impl State {
         let mut best: Option<Reason> = None;
         for (gpu_type, index) in indexes.iter().enumerate() {
             let gpu_type = GpuTypeId::from_index(gpu_type);
-            if demand.gpu_type.is_some_and(|wanted| wanted != gpu_type) || index.total() == 0 {
+            let offered = books.usable.get(gpu_type.index()).map_or(0, FreeIndex::total);
+            if demand.gpu_type.is_some_and(|wanted| wanted != gpu_type) || offered == 0 {
                 continue;
             }
             let quota = self.admits((tenant, class), gpu_type, demand.gpus);
@@ -339,7 +353,12 @@ impl State {
             let binds =
                 |reason: &Reason| !empty || matches!(reason, Reason::LargerThanQuota { .. });
             if let Some(reason) = quota.err().filter(binds) {
-                best = Some(reason);
+                // With machines in the way of one GPU type and quota in that of another, machines
+                // are what can change by evicting; for an empty pool they are not.
+                match empty {
+                    true => best = Some(reason),
+                    false => _ = best.get_or_insert(reason),
+                }
                 continue;
             }
             let offer = Offer { nodes: &self.nodes, index, empty };
@@ -354,7 +373,9 @@ impl State {
                         }
                         Misfit::Host => Reason::NotEnoughHost { need },
                     };
-                    best.get_or_insert(reason);
+                    if best.as_ref().is_none_or(|best| !empty && best.is_quota()) {
+                        best = Some(reason);
+                    }
                 }
             }
         }

@@ -271,18 +271,17 @@ impl State {
 
     /// Attempts that use the quota an attempt was promised, where more was promised than there is.
     fn holders_of_its_quota(&self, attempt: &Attempt) -> Vec<AttemptId> {
-        if self.settings.capacity != CapacityMode::Hard {
-            return Vec::new();
-        }
-        let (tenant, _, gpu_type, _) = self.billing(attempt);
-        let over: Vec<TenantId> = self.tenants.overdrawn(tenant, gpu_type).collect();
+        let mode = self.settings.capacity;
+        let (tenant, class, gpu_type, _) = self.billing(attempt);
+        let over: Vec<TenantId> = self.tenants.overdrawn(mode, (tenant, class), gpu_type).collect();
         if over.is_empty() {
             return Vec::new();
         }
         let pool = self.pool_of(attempt.job);
         let uses = |other: &&Attempt| {
             let theirs = self.job(other.job).spec.tenant;
-            self.tenants.lineage(theirs).any(|above| over.contains(&above))
+            let same = mode == CapacityMode::Hard || other.charged == class;
+            same && self.tenants.lineage(theirs).any(|above| over.contains(&above))
         };
         self.live(pool).filter(uses).map(|other| other.id).collect()
     }

@@ -20,10 +20,11 @@
 
 mod guard;
 pub(crate) mod order;
+mod room;
 mod victims;
 
 use deepshare_engine::{Draft, Policy, Preemption, Rank, Reason, State};
-use deepshare_model::{Class, Demand, JobId, Span};
+use deepshare_model::{Class, Demand, GpuTypeId, JobId, Span};
 use order::{Order, Streams};
 use serde::{Deserialize, Serialize};
 use victims::Search;
@@ -106,6 +107,10 @@ impl Policy for DeepShare {
         self.serve_guaranteed(draft, order);
         self.serve_guarded(draft);
         self.serve_best_effort(draft, order);
+        // Whoever joins a queue before the next slot; all others have reasons of their own.
+        if draft.free_gpus() == 0 {
+            draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: 0 });
+        }
     }
 }
 
@@ -122,13 +127,27 @@ pub(crate) fn promote_spilled(draft: &mut Draft<'_>) {
     }
 }
 
-/// Demands that found no devices in this phase of the round, and why.
+/// A demand, and the GPU types for which its tenant has room: where it does not fit for one tenant
+/// it may for another that has quota of other types.
+type Kind = (Demand, u64);
+
+fn kind_of(state: &State, job: JobId, charge: Class) -> Kind {
+    let spec = &state.job(job).spec;
+    let open = |gpu_type: &usize| {
+        let gpu_type = GpuTypeId::from_index(*gpu_type);
+        state.allowance(spec.tenant, charge, gpu_type) >= spec.demand.gpus
+    };
+    let types = (0..state.gpu_types().min(64)).filter(open);
+    (spec.demand, types.fold(0, |set, gpu_type| set | 1 << gpu_type))
+}
+
+/// Kinds of jobs that found no devices in this phase of the round, and why.
 #[derive(Default)]
-struct Hopeless(Vec<(Demand, Reason)>);
+struct Hopeless(Vec<(Kind, Reason)>);
 
 impl Hopeless {
-    fn reason(&self, demand: &Demand) -> Option<Reason> {
-        self.0.iter().find(|(other, _)| other == demand).map(|(_, reason)| reason.clone())
+    fn reason(&self, kind: &Kind) -> Option<Reason> {
+        self.0.iter().find(|(other, _)| other == kind).map(|(_, reason)| reason.clone())
     }
 }
 
@@ -138,16 +157,16 @@ impl DeepShare {
         let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
         let mut hopeless = Hopeless::default();
         while let Some(job) = streams.next(draft.state()) {
-            let demand = draft.state().job(job).spec.demand;
-            let reason = match hopeless.reason(&demand) {
+            let kind = kind_of(draft.state(), job, charge);
+            let reason = match hopeless.reason(&kind) {
                 Some(reason) => reason,
                 None => match self.start_guaranteed(draft, job) {
                     Ok(()) => continue,
                     Err(reason) => reason,
                 },
             };
-            if !reason.is_quota() && hopeless.reason(&demand).is_none() {
-                hopeless.0.push((demand, reason.clone()));
+            if !reason.is_quota() && hopeless.reason(&kind).is_none() {
+                hopeless.0.push((kind, reason.clone()));
             }
             draft.sleep(job, charge, reason);
             streams.skip_key();
@@ -219,20 +238,20 @@ impl DeepShare {
         let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
         let mut hopeless = Hopeless::default();
         while let Some(job) = streams.next(draft.state()) {
-            let demand = draft.state().job(job).spec.demand;
-            let reason = match hopeless.reason(&demand) {
+            let kind = kind_of(draft.state(), job, charge);
+            let reason = match hopeless.reason(&kind) {
                 Some(reason) => reason,
                 None => match draft.place_as(job, charge) {
                     Ok(()) => continue,
                     Err(reason) => reason,
                 },
             };
-            let reason = match hopeless.reason(&demand) {
+            let reason = match hopeless.reason(&kind) {
                 Some(known) => known,
                 None if reason.is_quota() => reason,
                 None => {
                     let reason = blame_guard(draft, job, reason);
-                    hopeless.0.push((demand, reason.clone()));
+                    hopeless.0.push((kind, reason.clone()));
                     reason
                 }
             };

@@ -7,10 +7,10 @@
 
 mod events;
 
-use deepshare_audit::Auditor;
+use deepshare_audit::{Auditor, ReclaimRules};
 use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, Placer};
 use deepshare_model::{JobId, Span, Time};
-use deepshare_policies::PolicyConfig;
+use deepshare_policies::{DeepShareSettings, PolicyConfig};
 use events::Source;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -44,16 +44,38 @@ pub struct StormDamage {
     pub events: Vec<(Time, Event)>,
 }
 
-impl Storm {
-    /// The storm of this seed.
-    pub fn draw(seed: u64) -> Storm {
-        let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 0x5707_3a11);
-        let name = PolicyConfig::NAMES[rng.random_range(0..PolicyConfig::NAMES.len())];
-        let mut policy = PolicyConfig::by_name(name).expect("a listed name");
-        if let PolicyConfig::Tiresias { thresholds, promote_after_milli, .. } = &mut policy {
+fn any_policy(rng: &mut Pcg64Mcg) -> PolicyConfig {
+    let name = PolicyConfig::NAMES[rng.random_range(0..PolicyConfig::NAMES.len())];
+    let mut policy = PolicyConfig::by_name(name).expect("a listed name");
+    match &mut policy {
+        PolicyConfig::Tiresias { thresholds, promote_after_milli, .. } => {
             *thresholds = vec![Span::from_secs(rng.random_range(1..100)).on(1)];
             *promote_after_milli = rng.random_bool(0.5).then_some(2_000);
         }
+        PolicyConfig::Fifo { skip } | PolicyConfig::Sjf { skip } => *skip = rng.random_bool(0.5),
+        _ => {}
+    }
+    policy
+}
+
+fn deepshare(rng: &mut Pcg64Mcg) -> PolicyConfig {
+    PolicyConfig::DeepShare(DeepShareSettings {
+        alpha_milli: [0, 500, 3_000][rng.random_range(0..3)],
+        beta_milli: [0, 300, 3_000][rng.random_range(0..3)],
+        qad_bucket_milli: [0, 10, 500][rng.random_range(0..3)],
+        order_by_qad: rng.random_bool(0.8),
+        order_by_time: rng.random_bool(0.8),
+        reclaim: rng.random_bool(0.9),
+        spill: rng.random_bool(0.5),
+        gang_guard: Span::from_secs([0, 1, 30, 3_600][rng.random_range(0..4)]),
+        preemption_cap: rng.random_range(0..4),
+    })
+}
+
+impl Storm {
+    /// The storm of this seed. More than half of them are DeepShare's, with elastic capacity.
+    pub fn draw(seed: u64) -> Storm {
+        let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 0x5707_3a11);
         let one =
             |rng: &mut Pcg64Mcg, choices: &[Span]| choices[rng.random_range(0..choices.len())];
         let modes = [
@@ -63,17 +85,30 @@ impl Storm {
             CapacityMode::Elastic,
         ];
         let placers = [Placer::Consolidate, Placer::ConsolidateArtifact, Placer::NodeOrder];
+        let ours = rng.random_bool(0.6);
+        let policy = if ours { deepshare(&mut rng) } else { any_policy(&mut rng) };
         let settings = EngineSettings {
-            capacity: modes[rng.random_range(0..modes.len())],
-            placer: placers[rng.random_range(0..3)],
+            capacity: if ours { CapacityMode::Elastic } else { modes[rng.random_range(0..4)] },
+            placer: if ours { placers[0] } else { placers[rng.random_range(0..3)] },
             cycle: one(&mut rng, &[Span::ZERO, Span::ZERO, Span(50_000), Span::SECOND]),
             grace: Span::from_secs(30),
             backoff_first: one(&mut rng, &[Span::SECOND, Span(1)]),
             backoff_max: one(&mut rng, &[Span::from_secs(60), Span::from_secs(2)]),
             preempted_pause: one(&mut rng, &[Span::from_secs(30), Span::ZERO]),
-            qad_lambda_milli: 300,
+            qad_lambda_milli: [300, 300, 700][rng.random_range(0..3)],
         };
         Storm { seed, policy, settings, snapshot_every: 40 }
+    }
+
+    /// The auditor that knows what this policy promises.
+    fn auditor(&self) -> Auditor {
+        let auditor = Auditor::new(&self.settings).check_every(32).checks_assurance();
+        match &self.policy {
+            PolicyConfig::DeepShare(settings) if settings.reclaim => {
+                auditor.reclaims(ReclaimRules { preemption_cap: settings.preemption_cap })
+            }
+            _ => auditor,
+        }
     }
 
     /// The policy's name and the settings, for messages.
@@ -188,7 +223,7 @@ impl<'a> Watched<'a> {
         Watched {
             storm,
             engine: Engine::new(storm.settings, storm.policy.build()),
-            auditor: Auditor::new(&storm.settings).check_every(32),
+            auditor: storm.auditor(),
             twin: None,
             now: Time::ZERO,
             steps: 0,

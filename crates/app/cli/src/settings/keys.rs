@@ -428,6 +428,14 @@ pub const KEYS: &[Key] = &[
         "quota assurance degrees that differ by less count as equal; 0: none do"
     ),
     key!(
+        "deepshare.gang_guard_s",
+        "s",
+        Seconds,
+        deepshare.gang_guard,
+        "a gang wider than a node that no quota holds back has nodes set aside for it after waiting \
+         this long; 0: never"
+    ),
+    key!(
         "deepshare.preemption_cap",
         "",
         Count32,

@@ -250,10 +250,11 @@ fn every_switch_of_deepshare_has_a_key() {
         reclaim: _,
         order_by_time: _,
         spill: _,
+        gang_guard: _,
         preemption_cap: _,
     } = deepshare_policies::DeepShareSettings::default();
     let keys = KEYS.iter().filter(|key| key.name.starts_with("deepshare."));
-    assert_eq!(keys.count(), 9, "and one for the ablations");
+    assert_eq!(keys.count(), 10, "and one for the ablations");
 }
 
 #[test]

@@ -17,6 +17,10 @@ pub(crate) struct Attempt {
     pub started_at: Option<Time>,
     /// It made progress at some time.
     pub has_run: bool,
+    /// When it first made progress.
+    pub ran_since: Option<Time>,
+    /// Its eviction was refused: no victim before this instant.
+    pub spared_until: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

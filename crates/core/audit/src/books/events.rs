@@ -11,6 +11,19 @@ use deepshare_model::{
     Time,
 };
 
+fn changes_what_can_run(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::NodeAdded { .. }
+            | Event::NodeCordoned { .. }
+            | Event::NodeLost { .. }
+            | Event::NodeRecovered { .. }
+            | Event::NodeMoved { .. }
+            | Event::DeviceHealth { .. }
+            | Event::TenantSet { .. }
+    )
+}
+
 impl Books {
     /// Lets time pass, and begins a step.
     pub fn begin_step(&mut self, now: Time) -> Result<(), Violation> {
@@ -18,6 +31,9 @@ impl Books {
             return Err(Violation::TimeRanBackwards { now, last: self.now });
         };
         self.gpu_times.pass(passed);
+        if let Some(assurance) = &mut self.assurance {
+            assurance.pass(now);
+        }
         self.now = now;
         self.step = Step::default();
         Ok(())
@@ -50,12 +66,9 @@ impl Books {
             Event::Rejected { attempt } => self.fail_start(*attempt, After::BackOff),
             Event::StartOverdue { attempt } => self.overdue(*attempt),
             Event::EvictionRefused { attempt } => self.refuse_eviction(*attempt),
-            Event::Terminating { .. } | Event::Wake => {}
-            Event::DevicesReleased { attempt } => {
-                if self.attempts.get(attempt.index()).is_some_and(|attempt| attempt.holds()) {
-                    self.release(*attempt, After::Requeue);
-                }
-            }
+            Event::Terminating { .. } => {}
+            Event::Wake => self.step.woken = true,
+            Event::DevicesReleased { attempt } => self.let_go(*attempt),
             Event::NodeAdded { node, spec } => self.add_node(*node, spec)?,
             Event::NodeCordoned { node, cordoned } => self.cordon(*node, *cordoned)?,
             Event::NodeLost { node } => self.lose_node(*node)?,
@@ -71,7 +84,31 @@ impl Books {
             Event::TenantSet { tenant, spec } => self.set_tenant(*tenant, spec)?,
             Event::Leadership { epoch } => self.epoch = self.epoch.max(*epoch),
         }
+        if self.assurance.is_some() && changes_what_can_run(event) {
+            self.look_again_at_refused();
+        }
         Ok(())
+    }
+
+    fn let_go(&mut self, id: AttemptId) {
+        let Some(attempt) = self.attempts.get(id.index()).filter(|a| a.holds()) else { return };
+        let preempted = attempt.ending == Some(Ending::Evicted(EvictReason::Preempted));
+        let job = attempt.job;
+        let over = self.jobs[job.index()].ended.is_some();
+        self.release(id, After::Requeue);
+        if preempted && !over {
+            self.note_preemption(job);
+        }
+    }
+
+    /// Jobs refused as too large wait from now on if they could run by now.
+    fn look_again_at_refused(&mut self) {
+        for index in 0..self.jobs.len() {
+            let job = &self.jobs[index];
+            if job.refused && job.ended.is_none() && self.could_run(job) {
+                self.jobs[index].refused = false;
+            }
+        }
     }
 
     fn submit(&mut self, job: JobId, spec: &JobSpec) -> Result<(), Violation> {
@@ -126,6 +163,7 @@ impl Books {
         self.step.attempts.push(id);
         if to == AttemptState::Running && !attempt.has_run {
             attempt.has_run = true;
+            attempt.ran_since = Some(self.now);
             self.jobs[attempt.job.index()].failed_starts = 0;
         }
     }
@@ -153,6 +191,7 @@ impl Books {
             return;
         }
         attempt.ending = None;
+        attempt.spared_until = self.now + self.settings.backoff_max;
         let attempt = &self.attempts[id.index()];
         let waiters = self.claimants_over(attempt);
         self.step.host_due.extend(attempt.placement.iter().map(|slice| slice.node));

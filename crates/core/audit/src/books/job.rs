@@ -19,6 +19,8 @@ pub(crate) struct Job {
     pub backing_off: Option<Time>,
     /// Failed starts in a row.
     pub failed_starts: u32,
+    /// When its devices were released after preemptions, oldest first.
+    pub preempted_at: Vec<Time>,
     /// Time that past attempts held devices.
     pub held_time: Span,
     /// Running time by its work ledger.
@@ -38,6 +40,7 @@ impl Job {
             refused: false,
             backing_off: None,
             failed_starts: 0,
+            preempted_at: Vec::new(),
             held_time: Span::ZERO,
             ran: None,
         }
@@ -50,6 +53,12 @@ impl Job {
     /// Ends it, unless it has ended: the first word counts.
     pub fn end(&mut self, outcome: Outcome) {
         self.ended.get_or_insert(outcome);
+    }
+
+    /// Preemptions within the hour before `now`.
+    pub fn preempted_within_hour(&self, now: Time) -> usize {
+        let recent = |at: &&Time| now.saturating_since(**at) < Span::from_secs(3_600);
+        self.preempted_at.iter().filter(recent).count()
     }
 
     pub fn standing(&self) -> Standing {

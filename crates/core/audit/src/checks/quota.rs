@@ -8,13 +8,15 @@ use deepshare_model::{AttemptId, Class, GpuTypeId, JobId};
 impl Books {
     /// A new attempt is within every quota that binds: with hard quotas, of both classes together;
     /// with elastic ones, of the class it is charged to. What is preempted in the same step counts
-    /// as gone, like its devices; a quota lowered below its use forbids new attempts only.
+    /// as gone for a reservation (`waits`), like its devices; a quota lowered below its use forbids
+    /// new attempts only.
     pub fn check_quota(
         &self,
         id: AttemptId,
         job: JobId,
         charged: Class,
         gpu_type: GpuTypeId,
+        waits: bool,
     ) -> Result<(), Violation> {
         let spec = &self.job(job)?.spec;
         let yielded =
@@ -30,7 +32,14 @@ impl Books {
                     let quota = self.tenants.quota(tenant, gpu_type);
                     (of(Class::Guaranteed) + of(Class::BestEffort), quota)
                 }
-                CapacityMode::Elastic => (of(charged), self.tenants.cap(tenant, charged, gpu_type)),
+                CapacityMode::Elastic => {
+                    let used = match waits {
+                        true => of(charged),
+                        // Whoever starts at once must not rely on what still holds devices.
+                        false => self.tenants.used_by_class(tenant, charged, gpu_type),
+                    };
+                    (used, self.tenants.cap(tenant, charged, gpu_type))
+                }
             };
             let used = stays + spec.demand.gpus;
             if used > quota {
@@ -61,6 +70,6 @@ impl Books {
         if !spilled || !attempt.holds() || attempt.is_leaving() {
             return Err(Violation::WrongCharge { attempt: id, job, class, charged });
         }
-        self.check_quota(id, job, Class::Guaranteed, attempt.gpu_type)
+        self.check_quota(id, job, Class::Guaranteed, attempt.gpu_type, false)
     }
 }

@@ -13,7 +13,7 @@ impl Books {
         charged: Class,
         placement: &Placement,
     ) -> Result<(), Violation> {
-        self.check_new(id, job, charged, placement)?;
+        self.check_new(id, job, charged, placement, true)?;
         self.check_holders_leave(id, placement)?;
         // What stays and what is promised must fit; what is leaving makes room.
         self.check_host(id, job, placement, |attempt| !attempt.is_leaving())
@@ -28,7 +28,7 @@ impl Books {
         charged: Class,
         placement: &Placement,
     ) -> Result<(), Violation> {
-        self.check_new(id, job, charged, placement)?;
+        self.check_new(id, job, charged, placement, false)?;
         if epoch != self.epoch {
             return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
         }
@@ -75,6 +75,7 @@ impl Books {
         job: JobId,
         charged: Class,
         placement: &Placement,
+        waits: bool,
     ) -> Result<(), Violation> {
         let expected = AttemptId::from_index(self.attempts.len());
         if id != expected {
@@ -87,7 +88,7 @@ impl Books {
         self.check_promises(id, placement)?;
         self.check_charge(id, job, charged)?;
         let gpu_type = self.node(placement[0].node)?.spec.gpu_type;
-        self.check_quota(id, job, charged, gpu_type)
+        self.check_quota(id, job, charged, gpu_type, waits)
     }
 
     fn check_startable(&self, id: AttemptId, job: JobId) -> Result<(), Violation> {

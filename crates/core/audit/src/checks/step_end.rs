@@ -20,7 +20,7 @@ impl Books {
                 return Err(Violation::HostOverdrawn { node, used, capacity });
             }
         }
-        Ok(())
+        self.check_served()
     }
 
     /// No reservation waits while nobody is leaving who could be in its way: on its nodes, or in
@@ -41,7 +41,7 @@ impl Books {
 
     /// True if an attempt that shares a quota with the job is leaving.
     fn quota_is_leaving(&self, job: JobId) -> bool {
-        if self.settings.capacity != CapacityMode::Hard {
+        if !matches!(self.settings.capacity, CapacityMode::Hard | CapacityMode::Elastic) {
             return false;
         }
         let line = |job: JobId| self.tenants.lineage(self.jobs[job.index()].spec.tenant);

@@ -8,9 +8,11 @@
 //! chosen set suffices.
 
 use super::DeepShareSettings;
-use deepshare_engine::{Attempt, State};
+use super::room::{Room, given, has_memory};
+use deepshare_engine::{Attempt, Slice, State};
 use deepshare_model::{
-    AttemptId, Demand, Devices, GpuTypeId, JobId, Layout, NodeId, PoolId, Resources, Span, Time,
+    AttemptId, Class, Demand, Devices, GpuTypeId, JobId, Layout, NodeId, PoolId, Resources, Span,
+    Time,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -77,7 +79,8 @@ impl<'a> Search<'a> {
     /// The victims of least Φ, if there are any; and when to ask again if a job that has not run
     /// its minimum time yet may become one.
     pub(super) fn victims_for(&self, job: JobId) -> (Option<Choice>, Option<Time>) {
-        let demand = self.state.job(job).spec.demand;
+        let spec = &self.state.job(job).spec;
+        let demand = spec.demand;
         let mut retry_at: Option<Time> = None;
         let mut best: Option<Choice> = None;
         for gpu_type in (0..self.state.gpu_types()).map(GpuTypeId::from_index) {
@@ -85,23 +88,73 @@ impl<'a> Search<'a> {
                 continue;
             }
             let Some(index) = self.state.pool(self.pool).obtainable(gpu_type) else { continue };
-            if index.total() < demand.gpus {
+            let quota = self.state.allowance(spec.tenant, Class::Guaranteed, gpu_type);
+            if index.total() < demand.gpus || quota < demand.gpus {
                 continue;
             }
-            let choice = if demand.gpus <= index.largest() {
-                self.on_one_node(gpu_type, &demand, &BTreeSet::new(), &mut retry_at)
-            } else if demand.gpus > index.levels() && demand.layout == Layout::Consolidated {
-                self.on_whole_nodes(gpu_type, &demand, &mut retry_at)
-            } else {
-                self.on_any_nodes(gpu_type, &demand, &mut retry_at)
-            };
-            if let Some(choice) = choice
-                && best.as_ref().is_none_or(|best| choice.price.beats(best.price))
-            {
-                best = Some(choice);
+            let mut choices = [None, None];
+            match demand.layout {
+                _ if demand.gpus <= index.largest() => {
+                    choices[0] =
+                        self.on_one_node(gpu_type, &demand, &BTreeSet::new(), &mut retry_at);
+                }
+                Layout::Consolidated if demand.gpus > index.levels() => {
+                    choices[0] = self.on_whole_nodes(gpu_type, &demand, &mut retry_at);
+                }
+                _ => {}
+            }
+            if let Layout::Members(_) = demand.layout {
+                choices[1] = self.on_any_nodes(gpu_type, &demand, &mut retry_at);
+            }
+            for choice in choices.into_iter().flatten() {
+                let choice = self.needed_of(choice, gpu_type, &demand);
+                if best.as_ref().is_none_or(|best| choice.price.beats(best.price)) {
+                    best = Some(choice);
+                }
             }
         }
         (best, retry_at)
+    }
+
+    /// The choice without those who could stay, most costly first: a victim that spans nodes may
+    /// free more than was counted on.
+    fn needed_of(&self, choice: Choice, gpu_type: GpuTypeId, demand: &Demand) -> Choice {
+        if choice.victims.len() < 2 {
+            return choice;
+        }
+        let mut set: Vec<Candidate> = choice
+            .victims
+            .iter()
+            .filter_map(|&id| self.candidate(self.state.attempt(id), &mut None))
+            .collect();
+        self.spare_from(&mut set, gpu_type, demand);
+        match set.len() == choice.victims.len() {
+            true => choice,
+            false => self.choice_of(&set),
+        }
+    }
+
+    fn spare_from(&self, set: &mut Vec<Candidate>, gpu_type: GpuTypeId, demand: &Demand) {
+        let victims = set.iter().map(|victim| victim.attempt);
+        let room = Room::new(self.state, (self.pool, gpu_type), demand, victims);
+        set.sort_by(|a, b| {
+            let cost = b.cost.total_cmp(&a.cost);
+            b.spared.cmp(&a.spared).then(cost).then(a.attempt.cmp(&b.attempt))
+        });
+        let mut gone: BTreeSet<AttemptId> = set.iter().map(|victim| victim.attempt).collect();
+        set.retain(|victim| {
+            gone.remove(&victim.attempt);
+            let needed = !room.fits(|id| gone.contains(&id));
+            if needed {
+                gone.insert(victim.attempt);
+            }
+            needed
+        });
+    }
+
+    fn choice_of(&self, set: &[Candidate]) -> Choice {
+        let victims = set.iter().map(|victim| victim.attempt).collect();
+        Choice { price: self.price(set), victims }
     }
 
     /// What evicting an attempt costs; `None` if it may not be evicted now.
@@ -123,7 +176,7 @@ impl<'a> Search<'a> {
         let cap = self.settings.preemption_cap as usize;
         Some(Candidate {
             attempt: attempt.id,
-            cost: (1.0 + alpha * job.preemption_overhead()) / left_s,
+            cost: (1.0 + alpha * self.state.preemption_overhead(attempt.job)) / left_s,
             left_s,
             spared: cap > 0 && job.preempted_within_hour(now) >= cap,
         })
@@ -162,7 +215,7 @@ impl<'a> Search<'a> {
             }
             for slice in &attempt.placement {
                 let node = &self.state.nodes()[slice.node.index()];
-                let enough = node.obtainable().count() >= demand.gpus;
+                let enough = node.obtainable().count() >= demand.gpus && has_memory(node, demand);
                 if not.contains(&slice.node) || node.spec.gpu_type != gpu_type || !enough {
                     continue;
                 }
@@ -197,7 +250,9 @@ impl<'a> Search<'a> {
         }
         let mut best: Option<Choice> = None;
         let mut consider = |set: &[(Candidate, Devices)]| {
-            if !enough(set) {
+            // With a large β a set and one more long job can cost less than the set alone: only
+            // sets of which everyone is needed count.
+            if !enough(set) || (0..set.len()).any(|i| enough(&without(set, i))) {
                 return;
             }
             let victims: Vec<Candidate> = set.iter().map(|(candidate, _)| *candidate).collect();
@@ -224,12 +279,13 @@ impl<'a> Search<'a> {
         if demand.per_gpu == Resources::default() {
             return true;
         }
-        let mut room = self.state.nodes()[node.index()].host_room();
+        let mut freed = Resources::default();
         for (candidate, devices) in set {
             let job = self.state.attempt(candidate.attempt).job;
             let per_gpu = self.state.job(job).spec.demand.per_gpu;
-            room.add(per_gpu.times(devices.count()));
+            freed.add(per_gpu.times(devices.count()));
         }
+        let room = self.state.nodes()[node.index()].host_room_with(freed);
         demand.per_gpu.times(demand.gpus).fits(room)
     }
 
@@ -246,6 +302,11 @@ impl<'a> Search<'a> {
         let whole = (demand.gpus / size) as usize;
         let mut crowds: BTreeMap<NodeId, Vec<Candidate>> = BTreeMap::new();
         for node in index.at(size) {
+            let entry = &self.state.nodes()[node.index()];
+            let host = entry.host_capacity_for(demand.per_gpu) >= size;
+            if !host || !has_memory(entry, demand) {
+                continue;
+            }
             if let Some(crowd) = self.crowd(node, retry_at) {
                 crowds.insert(node, crowd);
             }
@@ -282,14 +343,12 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        drop_surplus(&crowds, whole, &mut nodes, &mut chosen);
         let mut victims: Vec<Candidate> = chosen.into_values().collect();
         let rest = demand.gpus % size;
         if rest > 0 {
             self.add_remainder(gpu_type, demand, rest, &nodes, &mut victims, retry_at)?;
         }
-        let price = self.price(&victims);
-        Some(Choice { price, victims: victims.iter().map(|victim| victim.attempt).collect() })
+        Some(self.choice_of(&victims))
     }
 
     /// Everyone who holds a device of the node, if all of them may be evicted.
@@ -315,23 +374,14 @@ impl<'a> Search<'a> {
         victims: &mut Vec<Candidate>,
         retry_at: &mut Option<Time>,
     ) -> Option<()> {
-        let gone = |attempt: &AttemptId| victims.iter().any(|victim| victim.attempt == *attempt);
-        let freed = |node: NodeId| {
-            let entry = &self.state.nodes()[node.index()];
-            let mut free = entry.open();
-            for device in entry.obtainable().minus(free).iter() {
-                if entry.residents(device).iter().all(gone) {
-                    free = free.union(Devices(1 << device));
-                }
-            }
-            free.count()
-        };
+        let part = Demand { gpus: rest, ..*demand };
+        let gone = |attempt: AttemptId| victims.iter().any(|victim| victim.attempt == attempt);
         let index = self.state.pool(self.pool).obtainable(gpu_type)?;
         let mut offered = (rest..=index.levels()).flat_map(|level| index.at(level));
-        if offered.any(|node| !nodes.contains(&node) && freed(node) >= rest) {
+        let enough = |node: NodeId| given(self.state, node, &part, &gone) >= rest;
+        if offered.any(|node| !nodes.contains(&node) && enough(node)) {
             return Some(());
         }
-        let part = Demand { gpus: rest, ..*demand };
         let choice = self.on_one_node(gpu_type, &part, nodes, retry_at)?;
         for attempt in choice.victims {
             if !victims.iter().any(|victim| victim.attempt == attempt) {
@@ -341,50 +391,50 @@ impl<'a> Search<'a> {
         Some(())
     }
 
-    /// For gangs of members over several nodes: the longest-running jobs, until enough members
-    /// fit; then without those that turn out not to be needed.
+    /// For gangs of members, over any nodes: the longest-running jobs, until enough members fit;
+    /// those that should be spared come last.
     fn on_any_nodes(
         &self,
         gpu_type: GpuTypeId,
         demand: &Demand,
         retry_at: &mut Option<Time>,
     ) -> Option<Choice> {
-        let Layout::Members(each) = demand.layout else { return None };
-        let mut set: Vec<Candidate> = Vec::new();
-        let mut reclaimable = self.state.reclaimable(self.pool);
-        let fits = |set: &[Candidate]| {
-            let gone = |id: &AttemptId| set.iter().any(|victim| victim.attempt == *id);
-            let nodes = self
-                .state
-                .nodes()
-                .iter()
-                .filter(|node| node.spec.pool == self.pool && node.spec.gpu_type == gpu_type);
-            let members: u32 = nodes
-                .map(|node| {
-                    let open = node.open();
-                    let free = node.obtainable().iter().filter(|&device| {
-                        open.contains(device) || node.residents(device).iter().all(gone)
-                    });
-                    free.count() as u32 / each
-                })
-                .sum();
-            members * each >= demand.gpus
+        let here = |slice: &Slice| self.state.nodes()[slice.node.index()].spec.gpu_type == gpu_type;
+        let mut candidates: Vec<Candidate> = self
+            .state
+            .reclaimable(self.pool)
+            .filter(|attempt| attempt.placement.iter().any(here))
+            .filter_map(|attempt| self.candidate(attempt, retry_at))
+            .collect();
+        candidates.sort_by_key(|candidate| candidate.spared);
+        let victims = candidates.iter().map(|victim| victim.attempt);
+        let room = Room::new(self.state, (self.pool, gpu_type), demand, victims);
+        let enough = |count: usize| {
+            let gone: BTreeSet<AttemptId> =
+                candidates[..count].iter().map(|victim| victim.attempt).collect();
+            room.fits(|id| gone.contains(&id))
         };
-        while !fits(&set) {
-            let attempt = reclaimable.next()?;
-            set.extend(self.candidate(attempt, retry_at));
+        // More victims make more room: the least number that suffices, by halving.
+        if !enough(candidates.len()) {
+            return None;
         }
-        let mut index = 0;
-        while index < set.len() {
-            let victim = set.remove(index);
-            if !fits(&set) {
-                set.insert(index, victim);
-                index += 1;
+        let (mut few, mut many) = (0, candidates.len());
+        while few + 1 < many {
+            let middle = few.midpoint(many);
+            if enough(middle) {
+                many = middle;
+            } else {
+                few = middle;
             }
         }
-        let price = self.price(&set);
-        Some(Choice { price, victims: set.iter().map(|victim| victim.attempt).collect() })
+        Some(self.choice_of(&candidates[..many]))
     }
+}
+
+fn without(set: &[(Candidate, Devices)], index: usize) -> Vec<(Candidate, Devices)> {
+    let mut rest = set.to_vec();
+    rest.remove(index);
+    rest
 }
 
 /// Takes out victims that are not needed, most costly first.
@@ -403,35 +453,4 @@ fn without_surplus(
         }
     }
     set
-}
-
-/// A victim that spans nodes may have freed one that was not chosen: then a chosen node whose own
-/// victims cost most is given up, as long as enough whole nodes remain.
-fn drop_surplus(
-    crowds: &BTreeMap<NodeId, Vec<Candidate>>,
-    whole: usize,
-    nodes: &mut BTreeSet<NodeId>,
-    chosen: &mut BTreeMap<AttemptId, Candidate>,
-) {
-    loop {
-        let free = |without: &BTreeSet<AttemptId>| {
-            let gone =
-                |v: &Candidate| chosen.contains_key(&v.attempt) && !without.contains(&v.attempt);
-            crowds.iter().filter(|(_, crowd)| crowd.iter().all(gone)).map(|(&n, _)| n).collect()
-        };
-        let own = |node: &NodeId| -> BTreeSet<AttemptId> {
-            crowds[node].iter().map(|victim| victim.attempt).collect()
-        };
-        let surplus = nodes.iter().map(|node| (own(node), node)).filter(|(own, _)| {
-            let left: BTreeSet<NodeId> = free(own);
-            !own.is_empty() && left.len() >= whole
-        });
-        let cost = |own: &BTreeSet<AttemptId>| -> f64 { own.iter().map(|v| chosen[v].cost).sum() };
-        let Some((own, _)) = surplus.max_by(|a, b| cost(&a.0).total_cmp(&cost(&b.0))) else {
-            return;
-        };
-        let left: BTreeSet<NodeId> = free(&own);
-        chosen.retain(|attempt, _| !own.contains(attempt));
-        *nodes = left.into_iter().take(whole).collect();
-    }
 }

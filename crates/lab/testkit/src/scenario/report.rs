@@ -1,7 +1,7 @@
 //! How replies are worded: names instead of ids.
 
 use super::names::Names;
-use deepshare_engine::{AttemptState, EvictReason, JobState, Reason, Slice, State};
+use deepshare_engine::{AttemptState, EvictReason, JobState, Preemption, Reason, Slice, State};
 use deepshare_model::{Devices, GpuTypeId, JobId, TenantId};
 
 /// `n0[0,1] n1[0-3]`.
@@ -27,13 +27,30 @@ fn devices(set: Devices) -> String {
     text.collect::<Vec<_>>().join(",")
 }
 
-pub(crate) fn eviction(reason: EvictReason) -> &'static str {
-    match reason {
+/// `preemption (by a, phi 0.0125)`: for whom, and what all its victims together cost.
+pub(crate) fn eviction(
+    names: &Names,
+    reason: EvictReason,
+    preemption: Option<Preemption>,
+) -> String {
+    let why = match reason {
         EvictReason::Preempted => "preemption",
         EvictReason::Cancelled => "cancellation",
         EvictReason::NodeLost => "node loss",
         EvictReason::StartOverdue => "late start",
+    };
+    let Some(Preemption { beneficiary, phi_nano }) = preemption else { return why.to_owned() };
+    let by = names.job_name(beneficiary);
+    match phi_nano {
+        Some(phi) => format!("{why} (by {by}, phi {})", per_second(phi)),
+        None => format!("{why} (by {by})"),
     }
+}
+
+/// To the millionth, without zeros at the end.
+fn per_second(nano: u64) -> String {
+    let text = format!("{:.6}", nano as f64 / 1e9);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A reason in the engine's own words, with names where it has ids.
@@ -102,4 +119,12 @@ pub(crate) fn tenant(names: &Names, state: &State, id: TenantId) -> String {
     let used: u32 = types.map(|gpu_type| state.used(id, gpu_type)).sum();
     let quota = state.tenant(id).quota.total();
     format!("tenant {} uses {used} of {quota}", names.tenant_name(id))
+}
+
+/// `qad red 0.5000, smoothed 0.8500, holds 4 of 8 demanded`.
+pub(crate) fn qad(names: &Names, state: &State, id: TenantId) -> String {
+    let (now, smoothed) = state.qad(id);
+    let (demanded, held) = state.guaranteed(id);
+    let name = names.tenant_name(id);
+    format!("qad {name} {now}, smoothed {smoothed}, holds {held} of {demanded} demanded")
 }

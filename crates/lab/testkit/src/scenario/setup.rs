@@ -7,7 +7,7 @@ use deepshare_engine::{CapacityMode, Event, Placer};
 use deepshare_model::{
     Devices, GpuTime, GpuTypeId, NodeId, NodeSpec, PoolId, Quota, Resources, TenantId, TenantSpec,
 };
-use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
+use deepshare_policies::{DeepShareSettings, Demotion, PolicyConfig, TieOrder};
 
 fn before_all(story: &Story, words: &Words<'_>) -> Result<(), Fault> {
     let column = words.peek().map_or(1, |word| word.column);
@@ -66,9 +66,44 @@ pub(crate) fn policy(
                 }
             }
         }
+        PolicyConfig::Fifo { skip } | PolicyConfig::Sjf { skip } => {
+            for setting in words.settings(&["skip"])? {
+                *skip = setting.value.yes()?;
+            }
+        }
+        PolicyConfig::DeepShare(settings) => deepshare(settings, words)?,
         _ => words.done(usage)?,
     }
-    story.setup.policy = policy;
+    story.setup.choose(policy);
+    Ok(())
+}
+
+fn deepshare(settings: &mut DeepShareSettings, words: &mut Words<'_>) -> Result<(), Fault> {
+    let keys = [
+        "alpha",
+        "beta",
+        "qad-bucket",
+        "order-by-qad",
+        "order-by-time",
+        "reclaim",
+        "spill",
+        "gang-guard",
+        "preemption-cap",
+    ];
+    for setting in words.settings(&keys)? {
+        let value = setting.value;
+        match setting.key.text {
+            "alpha" => settings.alpha_milli = value.thousandths()?,
+            "beta" => settings.beta_milli = value.thousandths()?,
+            "qad-bucket" => settings.qad_bucket_milli = value.thousandths()?,
+            "order-by-qad" => settings.order_by_qad = value.yes()?,
+            "order-by-time" => settings.order_by_time = value.yes()?,
+            "reclaim" => settings.reclaim = value.yes()?,
+            "spill" => settings.spill = value.yes()?,
+            "gang-guard" => settings.gang_guard = value.span()?,
+            _ => settings.preemption_cap = value.count(0, u32::MAX)?,
+        }
+    }
     Ok(())
 }
 
@@ -96,6 +131,7 @@ pub(crate) fn settings(
         "grace",
         "backoff-first",
         "backoff-max",
+        "preempted-pause",
         "restart",
         "news",
     ];
@@ -109,6 +145,7 @@ pub(crate) fn settings(
     ];
     for setting in words.settings(&keys)? {
         let (value, setup) = (setting.value, &mut story.setup);
+        setup.said.push(setting.key.text.to_owned());
         match setting.key.text {
             "capacity" => setup.engine.capacity = value.one_of(&modes)?,
             "placement" => setup.engine.placer = value.one_of(&placers)?,
@@ -116,6 +153,7 @@ pub(crate) fn settings(
             "grace" => setup.engine.grace = value.span()?,
             "backoff-first" => setup.engine.backoff_first = value.span()?,
             "backoff-max" => setup.engine.backoff_max = value.span()?,
+            "preempted-pause" => setup.engine.preempted_pause = value.span()?,
             "restart" => setup.restart = value.span()?,
             _ => setup.news_twice = value.one_of(&[("once", false), ("twice", true)])?,
         }
@@ -236,12 +274,16 @@ pub(crate) fn tenant(
         Some(tenant) => story.state().tenant(tenant).clone(),
         None => TenantSpec::new(pool_of(story, tenant), Quota::default()),
     };
-    for setting in words.settings(&["quota", "parent", "min-run"])? {
+    let keys = ["quota", "parent", "best-effort", "lending", "min-run"];
+    for setting in words.settings(&keys)? {
         let value = setting.value;
         match setting.key.text {
             "quota" => spec.quota = quota_of(story, value)?,
             "parent" if value.text == "none" => spec.parent = None,
             "parent" => spec.parent = Some(story.names.tenant(value)?),
+            "best-effort" => spec.best_effort_milli = value.thousandths()?,
+            "lending" if value.text == "all" => spec.lending_limit = None,
+            "lending" => spec.lending_limit = Some(value.count(0, u32::MAX)?),
             _ => spec.min_run_time = value.span()?,
         }
     }

@@ -10,9 +10,10 @@ use super::names::Names;
 use super::report;
 use deepshare_audit::Auditor;
 use deepshare_engine::{
-    BindFailure, Command, Engine, EngineSettings, Event, EvictReason, JobState, Reason,
+    BindFailure, CapacityMode, Command, Engine, EngineSettings, Event, EvictReason, JobState,
+    Reason,
 };
-use deepshare_model::{AttemptId, JobId, Outcome, Span, Time};
+use deepshare_model::{AttemptId, Class, JobId, Outcome, Span, Time};
 use deepshare_policies::PolicyConfig;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,6 +29,27 @@ pub(crate) struct Setup {
     pub(crate) restart: Span,
     /// Everything is told twice.
     pub(crate) news_twice: bool,
+    /// Settings that the script gave, which no policy's defaults change.
+    pub(crate) said: Vec<String>,
+}
+
+impl Setup {
+    /// Chooses a policy, and the engine settings that suit it where the script gave none.
+    pub(crate) fn choose(&mut self, policy: PolicyConfig) {
+        let suits = policy.engine_settings();
+        let given = |key: &str| self.said.iter().any(|said| said == key);
+        if !given("cycle") {
+            self.engine.cycle = suits.cycle;
+        }
+        if !given("preempted-pause") {
+            self.engine.preempted_pause = suits.preempted_pause;
+        }
+        let elastic = matches!(policy, PolicyConfig::DeepShare(_) | PolicyConfig::ElasticQuota {});
+        if !given("capacity") {
+            self.engine.capacity = if elastic { CapacityMode::Elastic } else { CapacityMode::Pool };
+        }
+        self.policy = policy;
+    }
 }
 
 /// What a script arranged for a job's next start or stop; each arrangement is used up by it.
@@ -95,11 +117,12 @@ impl Story {
             setup: Setup {
                 policy: PolicyConfig::Fifo { skip: false },
                 engine: EngineSettings {
-                    capacity: deepshare_engine::CapacityMode::Pool,
+                    capacity: CapacityMode::Pool,
                     ..EngineSettings::default()
                 },
                 restart: Span::ZERO,
                 news_twice: false,
+                said: Vec::new(),
             },
             now: Time::ZERO,
             jobs: Vec::new(),
@@ -237,15 +260,17 @@ impl Story {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Reserve { attempt, job, placement, .. } => {
+            Command::Reserve { attempt, job, placement, charged } => {
                 self.attempts.insert(attempt, (job, Truth::Gone));
                 let on = report::placement(&placement);
-                self.say(format_args!("reserve {} on {on}", self.name(job)));
+                let beyond = self.beyond_quota(job, charged);
+                self.say(format_args!("reserve {} on {on}{beyond}", self.name(job)));
             }
-            Command::Start { attempt, job, placement, .. } => {
+            Command::Start { attempt, job, placement, charged, .. } => {
                 self.attempts.insert(attempt, (job, Truth::Coming));
                 let on = report::placement(&placement);
-                self.say(format_args!("start {} on {on}", self.name(job)));
+                let beyond = self.beyond_quota(job, charged);
+                self.say(format_args!("start {} on {on}{beyond}", self.name(job)));
                 let takes = std::mem::take(&mut self.jobs[job.index()].fate.bind_takes);
                 self.at_once_or_later(takes, Due::Binds(attempt));
             }
@@ -255,8 +280,9 @@ impl Story {
             Command::ReleaseReservation { attempt } => {
                 self.say(format_args!("unreserve {}", self.attempt_name(attempt)));
             }
-            Command::Evict { attempt, reason, .. } => {
-                let (name, why) = (self.attempt_name(attempt), report::eviction(reason));
+            Command::Evict { attempt, reason, preemption, .. } => {
+                let name = self.attempt_name(attempt);
+                let why = report::eviction(&self.names, reason, preemption);
                 self.say(format_args!("evict {name} for {why}"));
                 self.evict(attempt, reason);
             }
@@ -265,6 +291,14 @@ impl Story {
                 self.jobs[job.index()].said = Some(why.clone());
                 self.say(format_args!("refuse {} {why}", self.name(job)));
             }
+        }
+    }
+
+    /// What is said of a job whose devices are not charged to the class it belongs to.
+    fn beyond_quota(&mut self, job: JobId, charged: Class) -> &'static str {
+        match self.state().job(job).spec.class == charged {
+            true => "",
+            false => " beyond quota",
         }
     }
 

@@ -34,6 +34,13 @@ impl Word<'_> {
         milli.ok_or_else(|| self.wrong("is not a number of cores", "write cores such as 4 or 0.5"))
     }
 
+    /// A number such as 2 or 0.5, in thousandths.
+    pub(crate) fn thousandths(&self) -> Result<u32, Fault> {
+        let number = self.text.parse::<f64>().ok().filter(|n| (0.0..=1_000.0).contains(n));
+        let milli = number.map(|number| (number * 1_000.0).round() as u32);
+        milli.ok_or_else(|| self.wrong("is not a number from 0 to 1000", "write 2 or 0.5"))
+    }
+
     /// The entry of this name.
     pub(crate) fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, Fault> {
         let found = choices.iter().find(|(name, _)| *name == self.text).map(|&(_, value)| value);

@@ -129,8 +129,16 @@ impl Source {
         for gpu_type in 0..2 {
             quota.set(GpuTypeId(gpu_type), self.rng.random_range(0..=16));
         }
-        let parent = (tenant.0 > 0 && self.rng.random_bool(0.3)).then_some(TenantId(0));
-        Event::TenantSet { tenant, spec: TenantSpec { parent, ..TenantSpec::new(pool, quota) } }
+        let rng = &mut self.rng;
+        let parent = (tenant.0 > 0 && rng.random_bool(0.3)).then_some(TenantId(0));
+        let spec = TenantSpec {
+            parent,
+            best_effort_milli: [0, 500, 1_000, 2_000, 3_000][rng.random_range(0..5)],
+            lending_limit: rng.random_bool(0.3).then(|| rng.random_range(0..8)),
+            min_run_time: Span::from_secs([0, 0, 0, 1, 20][rng.random_range(0..5)]),
+            ..TenantSpec::new(pool, quota)
+        };
+        Event::TenantSet { tenant, spec }
     }
 
     fn tenant_again(&mut self) -> Event {
@@ -153,7 +161,8 @@ impl Source {
             false => Resources::UNLIMITED,
         };
         let gpu_type = GpuTypeId(self.rng.random_range(0..2));
-        NodeSpec { pool: self.pool(), gpu_type, gpus, gpu_memory_mib: 0, capacity }
+        let gpu_memory_mib = [0, 0, 16_000, 80_000][self.rng.random_range(0..4)];
+        NodeSpec { pool: self.pool(), gpu_type, gpus, gpu_memory_mib, capacity }
     }
 
     fn submission(&mut self, engine: &Engine) -> Event {
@@ -166,14 +175,18 @@ impl Source {
         let demand = Demand {
             layout,
             gpu_type: rng.random_bool(0.2).then(|| GpuTypeId(rng.random_range(0..2))),
-            per_gpu: Resources { cpu_milli: rng.random_range(0..6_000), memory_mib: 0 },
+            gpu_memory_mib: if rng.random_bool(0.2) { 40_000 } else { 0 },
+            per_gpu: match rng.random_bool(0.5) {
+                true => Resources { cpu_milli: rng.random_range(0..6_000), memory_mib: 0 },
+                false => Resources::default(),
+            },
             ..Demand::gpus(gpus)
         };
         let spec = JobSpec {
             tenant: TenantId(rng.random_range(0..TENANTS)),
             user: UserId(0),
             class: [Class::Guaranteed, Class::BestEffort][rng.random_range(0..2)],
-            priority: 0,
+            priority: rng.random_range(0..3),
             submit: self.now,
             demand,
             sharing: Sharing::default(),
