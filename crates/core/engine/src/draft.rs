@@ -233,6 +233,11 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Notes that no gang needs a guard before `at`.
+    pub fn set_guard_idle_until(&mut self, at: Time) {
+        self.state.pools[self.pool.index()].guard_idle_until = at;
+    }
+
     /// Leaves the nodes set aside out of every search in this draft, or lets them in again.
     pub fn hold_back(&mut self, held_back: bool) {
         let Some(guard) = self.state.pools[self.pool.index()].guard.take() else { return };

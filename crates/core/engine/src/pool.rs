@@ -34,6 +34,8 @@ pub struct Pool {
     /// Its policy asked for a round then.
     pub(crate) wake_at: Option<Time>,
     pub(crate) guard: Option<Guard>,
+    /// No gang needs a guard before.
+    pub(crate) guard_idle_until: Time,
     pub(crate) sleepers: Sleepers,
     pub(crate) reasons: Reasons,
 }
@@ -138,6 +140,11 @@ impl Pool {
     /// Nodes set aside for a gang.
     pub fn guard(&self) -> Option<&Guard> {
         self.guard.as_ref()
+    }
+
+    /// The instant before which no gang needs nodes set aside, as its policy found.
+    pub fn guard_idle_until(&self) -> Time {
+        self.guard_idle_until
     }
 
     /// Free devices of a GPU type.

@@ -30,9 +30,18 @@ pub(super) fn refresh(draft: &mut Draft<'_>, after: Span, spill: bool) {
         Some(guard) if now.saturating_since(guard.since) < LOOK_AGAIN => return,
         Some(guard) => Some(guard.job),
         None => {
+            if now < state.pool(pool).guard_idle_until() {
+                return;
+            }
             let (job, next) = oldest(state, pool, after, spill);
-            if let Some(at) = next {
-                draft.wake_at(at);
+            if job.is_none() {
+                // Gangs that a quota holds back are looked at again now and then: in every round
+                // it would cost more than it is worth to them.
+                let at = next.unwrap_or(now + after.min(LOOK_AGAIN)).max(now + AT_LEAST);
+                draft.set_guard_idle_until(at);
+                if next.is_some() {
+                    draft.wake_sleepers_at(at);
+                }
             }
             job
         }
