@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 /// What a run leaves behind of quotas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaRecord {
+    /// Quotas were guarantees in this run, and not caps or only numbers.
+    pub guarantees: bool,
     /// By tenant; empty if no tenant has a quota, or quotas mean nothing in this run.
     pub tenants: Vec<TenantAssurance>,
     /// How long each fall of a tenant's Q̃ below 0.95 lasted.

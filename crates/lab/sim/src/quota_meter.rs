@@ -15,6 +15,7 @@ pub(crate) const AVOIDABLE_UP_TO_GPUS: u64 = 4_096;
 
 /// Watches a run for what becomes of quotas.
 pub(crate) struct QuotaMeter {
+    guarantees: bool,
     assurance: Option<Assurance>,
     avoidable: Option<AvoidableMeter>,
     preemptions: PreemptionLog,
@@ -34,6 +35,7 @@ impl QuotaMeter {
         let promised = settings.capacity != CapacityMode::Partition
             && tenants.iter().any(|tenant| tenant.quota.total() > 0);
         QuotaMeter {
+            guarantees: promised && settings.capacity == CapacityMode::Elastic,
             assurance: promised.then(|| Assurance::new(arrivals_end)),
             avoidable: (promised && look_for_avoidable).then(AvoidableMeter::default),
             preemptions: PreemptionLog::new(preemption_cap),
@@ -69,6 +71,7 @@ impl QuotaMeter {
             tenant.quota = state.tenant(TenantId::from_index(index)).quota.total();
         }
         QuotaRecord {
+            guarantees: self.guarantees,
             tenants,
             recoveries,
             avoidable: self.avoidable.map(|avoidable| avoidable.finish(end, state)),

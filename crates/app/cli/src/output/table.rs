@@ -4,7 +4,6 @@ use super::{Report, grouped, with_decimals};
 use crate::inputs::Inputs;
 use crate::settings::{Compat, Settings};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use deepshare_engine::CapacityMode;
 use deepshare_metrics::Summary;
 use deepshare_model::Class;
 
@@ -47,7 +46,7 @@ pub fn table(report: &Report<'_>, width: usize) -> String {
     let fits = |text: &&String| text.lines().all(|line| line.chars().count() <= width);
     let fitting = roomy.iter().find(fits).cloned();
     text += &fitting.unwrap_or_else(|| figures(report, 1, true));
-    if crate::inputs::capacity(report.settings, &report.inputs.cluster) == CapacityMode::Elastic {
+    if report.summaries.iter().any(|summary| summary.quota.guarantees) {
         text.push('\n');
         text += &quotas(report);
         text += "\nsmoothed Q: guaranteed GPUs held of those promised and asked for. < 0.95: share of\n\
@@ -99,7 +98,8 @@ fn quotas(report: &Report<'_>) -> String {
         "best-eff. JCT\nless dur. s",
         "victims a\npreemption",
     ];
-    let rows: Vec<Vec<String>> = report.summaries.iter().map(quota_numbers).collect();
+    let kept = report.summaries.iter().filter(|summary| summary.quota.guarantees);
+    let rows: Vec<Vec<String>> = kept.map(quota_numbers).collect();
     plain_table(&header, &rows, 1, 1)
 }
 

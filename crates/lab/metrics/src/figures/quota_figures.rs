@@ -7,6 +7,8 @@ use deepshare_model::{GpuTime, Span, TenantId};
 /// Figures of quotas of a whole run. The registry below has the definitions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuotaFigures {
+    /// Quotas were guarantees in this run, and not caps or only numbers.
+    pub guarantees: bool,
     /// All tenants' time together.
     pub whole: Assured,
     /// The same up to the last submission.
@@ -61,6 +63,7 @@ impl QuotaFigures {
         let victims = decisions.iter().map(|d| f64::from(d.victims)).collect();
         let worst_whole = worst(|tenant| &tenant.whole);
         QuotaFigures {
+            guarantees: record.guarantees,
             whole: sum(|tenant| &tenant.whole),
             arrivals: sum(|tenant| &tenant.arrivals),
             worst_tenant: worst_whole.map(|(at, _)| TenantId::from_index(at)),
@@ -344,6 +347,7 @@ mod tests {
     fn preemptions_and_violations_are_those_worked_out_by_hand() {
         let decision = |victims, phi_nano| PreemptionDecision { victims, phi_nano };
         let record = QuotaRecord {
+            guarantees: true,
             avoidable: Some(Avoidable {
                 time: Span::from_secs(30),
                 gpu_time: Span::from_secs(30).on(4),
