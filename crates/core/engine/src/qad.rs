@@ -135,6 +135,12 @@ impl Qad {
         (now.unwrap_or(Degree::ONE), smoothed.unwrap_or(Degree::ONE))
     }
 
+    /// Guaranteed GPUs demanded and held, over all types.
+    pub(crate) fn counts(&self, tenant: TenantId) -> (u32, u32) {
+        let accounts = self.accounts.get(tenant.index()).map_or(&[][..], Vec::as_slice);
+        accounts.iter().fold((0, 0), |(d, a), account| (d + account.demand, a + account.held))
+    }
+
     /// Q, and Q̃ as of `slot`, of one GPU type.
     pub(crate) fn of_type(
         &self,
@@ -154,12 +160,6 @@ impl Qad {
     ) -> impl ExactSizeIterator<Item = (u32, u32)> {
         let accounts = self.accounts.get(tenant.index()).map_or(&[][..], Vec::as_slice);
         accounts.iter().map(|account| (account.demand, account.held))
-    }
-
-    /// Guaranteed GPUs demanded and held, over all types.
-    pub(crate) fn counts(&self, tenant: TenantId) -> (u32, u32) {
-        let accounts = self.accounts.get(tenant.index()).map_or(&[][..], Vec::as_slice);
-        accounts.iter().fold((0, 0), |(d, a), account| (d + account.demand, a + account.held))
     }
 }
 

@@ -5,7 +5,6 @@ use crate::inputs::Inputs;
 use crate::settings::{Compat, Settings};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use deepshare_metrics::Summary;
-use deepshare_model::Class;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const SECONDS_PER_HOUR: f64 = 3_600.0;
@@ -46,13 +45,7 @@ pub fn table(report: &Report<'_>, width: usize) -> String {
     let fits = |text: &&String| text.lines().all(|line| line.chars().count() <= width);
     let fitting = roomy.iter().find(fits).cloned();
     text += &fitting.unwrap_or_else(|| figures(report, 1, true));
-    if report.summaries.iter().any(|summary| summary.quota.guarantees) {
-        text.push('\n');
-        text += &quotas(report);
-        text += "\nsmoothed Q: guaranteed GPUs held of those promised and asked for. < 0.95: share of\n\
-                 time with less. avoidable: waiting that a legal set of victims would have ended.\n\
-                 JCT less dur.: of guaranteed and of best-effort jobs.\n";
-    }
+    text += &super::quotas::quotas(report);
     text += "\ndelay: all waiting. JCT less dur.: waiting, restarts, redone work. GPUs held:\n\
              share of GPU time given to jobs. idle: GPU-hours free while a job waits.\n\
              No scheduler can beat the last row. Definitions: docs/formats/results.md\n";
@@ -84,45 +77,6 @@ fn figures(report: &Report<'_>, gap: u16, narrow: bool) -> String {
         rows.push(row);
     }
     plain_table(&header, &rows, left, gap)
-}
-
-/// How well quotas were kept, for runs in which they are guarantees.
-fn quotas(report: &Report<'_>) -> String {
-    let header = [
-        "policy",
-        "mean\nsm. Q",
-        "worst\ntenant",
-        "time\n< 0.95",
-        "avoid-\nable h",
-        "guar. JCT\nless dur. s",
-        "best-eff. JCT\nless dur. s",
-        "victims a\npreemption",
-    ];
-    let kept = report.summaries.iter().filter(|summary| summary.quota.guarantees);
-    let rows: Vec<Vec<String>> = kept.map(quota_numbers).collect();
-    plain_table(&header, &rows, 1, 1)
-}
-
-fn quota_numbers(summary: &Summary) -> Vec<String> {
-    let number = |value: Option<f64>, decimals: usize| {
-        value.map_or_else(|| "-".to_owned(), |value| with_decimals(value, decimals))
-    };
-    let figure = |name: &str| summary.value(name).as_f64();
-    let delay = |class: Class| {
-        let group = summary.by_class.iter().find(|group| group.name == class.name())?;
-        Some(group.jobs.jct_minus_duration?.mean)
-    };
-    let below = figure("qad_below_0_95").map(|share| 100.0 * share);
-    vec![
-        summary.policy.clone(),
-        number(figure("qad_mean"), 4),
-        number(figure("qad_worst_tenant"), 4),
-        below.map_or_else(|| "-".to_owned(), |below| with_decimals(below, 2) + "%"),
-        number(figure("avoidable_s").map(|seconds| seconds / SECONDS_PER_HOUR), 1),
-        number(delay(Class::Guaranteed), 0),
-        number(delay(Class::BestEffort), 0),
-        number(figure("victims_per_preemption_mean"), 2),
-    ]
 }
 
 fn heading(settings: &Settings, inputs: &Inputs) -> String {
