@@ -4,7 +4,9 @@ use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::output::{json_line, plain_table, with_decimals};
 use crate::terminal;
-use deepshare_metrics::{Change, Comparison, JobTable, PairedDifference, Pairs, read_jobs_csv};
+use deepshare_metrics::{
+    Better, Change, Comparison, JobTable, PairedDifference, Pairs, Scope, read_jobs_csv, registry,
+};
 use deepshare_policies::PolicyConfig;
 use serde::Serialize;
 use std::fs::File;
@@ -12,7 +14,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// Figures shown without `--all`.
-const USUAL: [&str; 13] = [
+const USUAL: [&str; 19] = [
     "finished",
     "unfinished",
     "jct_mean_s",
@@ -26,6 +28,21 @@ const USUAL: [&str; 13] = [
     "makespan_s",
     "preemptions",
     "work_lost_gpu_s",
+    "qad_mean",
+    "qad_worst_tenant",
+    "qad_compliance",
+    "avoidable_s",
+    "victims_per_preemption_mean",
+    "victims_gpu_s",
+];
+
+/// Figures of each class shown without `--all`, where there are two.
+const USUAL_OF_CLASS: [&str; 5] = [
+    "jct_mean_s",
+    "queueing_delay_mean_s",
+    "jct_minus_duration_mean_s",
+    "jct_minus_duration_p99_s",
+    "preemptions",
 ];
 
 /// Two files of one policy, or of two.
@@ -58,7 +75,11 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     let mut comparisons = Vec::new();
     for couple in couples(&args.a, &args.b)? {
         let (a, b) = (read(&couple.a)?, read(&couple.b)?);
-        let comparison = Comparison::of_tables(&a, &b, args.seed);
+        let mut comparison = Comparison::of_tables(&a, &b, args.seed);
+        let summaries = (summary_beside(&couple.a)?, summary_beside(&couple.b)?);
+        if let (Some(a), Some(b)) = summaries {
+            comparison.figures.extend(run_changes(&a, &b));
+        }
         warn(couple.policy, &comparison.pairs);
         comparisons.push(Compared { policy: couple.policy, comparison });
     }
@@ -118,6 +139,30 @@ fn read(path: &Path) -> Result<JobTable, Failure> {
     Ok(read_jobs_csv(BufReader::new(file), &name)?)
 }
 
+/// The `summary.json` of the run that a `jobs.csv` is of, if it lies beside it.
+fn summary_beside(jobs: &Path) -> Result<Option<serde_json::Value>, Failure> {
+    let path = jobs.with_file_name("summary.json");
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let name = path.display().to_string();
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::Usage(format!("{name}: {error}; write it again, or remove it to do without"))
+    };
+    let text = std::fs::read_to_string(&path).map_err(|error| wrong(&error))?;
+    serde_json::from_str(&text).map(Some).map_err(|error| wrong(&error))
+}
+
+/// Figures of cluster and quotas that either run has; a `jobs.csv` does not hold them.
+fn run_changes(a: &serde_json::Value, b: &serde_json::Value) -> Vec<Change> {
+    let of_run = registry().into_iter().filter(|figure| figure.scope == Scope::Run);
+    let changes = of_run.map(|figure| {
+        let value = |run: &serde_json::Value| run[figure.name.as_str()].as_f64();
+        Change::new(&figure, value(a), value(b))
+    });
+    changes.filter(|change| change.a.is_some() || change.b.is_some()).collect()
+}
+
 fn warn(policy: Option<&str>, pairs: &Pairs) {
     let of = policy.map_or(String::new(), |policy| format!("{policy}: "));
     let strangers = pairs.only_in_a + pairs.only_in_b + pairs.altered;
@@ -137,11 +182,15 @@ fn warn(policy: Option<&str>, pairs: &Pairs) {
 }
 
 fn show(compared: &Compared, all: bool) -> String {
-    let Comparison { figures, pairs } = &compared.comparison;
-    let shown = figures.iter().filter(|change| all || USUAL.contains(&change.name.as_str()));
-    let rows: Vec<Vec<String>> = shown.map(figure_row).collect();
+    let Comparison { figures, by_class, pairs } = &compared.comparison;
     let title = compared.policy.unwrap_or("figure");
-    let mut text = plain_table(&[title, "A", "B", "B less A", "in %"], &rows, 1, 2);
+    let mut text = figure_table(title, figures, |name| all || USUAL.contains(&name));
+    for class in by_class.iter().filter(|_| by_class.len() > 1) {
+        text.push('\n');
+        let title = format!("{} jobs", class.class);
+        let shown = |name: &str| all || USUAL_OF_CLASS.contains(&name);
+        text += &figure_table(&title, &class.figures, shown);
+    }
     let differences = [("JCT", &pairs.jct), ("queueing delay", &pairs.queueing_delay)];
     let rows: Vec<Vec<String>> = differences
         .into_iter()
@@ -156,6 +205,12 @@ fn show(compared: &Compared, all: bool) -> String {
     text
 }
 
+fn figure_table(title: &str, figures: &[Change], shown: impl Fn(&str) -> bool) -> String {
+    let shown = figures.iter().filter(|change| shown(&change.name));
+    let rows: Vec<Vec<String>> = shown.map(figure_row).collect();
+    plain_table(&[title, "A", "B", "B less A", "in %", "better"], &rows, 1, 2)
+}
+
 fn figure_row(change: &Change) -> Vec<String> {
     let decimals = if change.unit == "1" { 3 } else { usize::from(change.unit == "s") };
     let number = |value: Option<f64>| {
@@ -168,6 +223,11 @@ fn figure_row(change: &Change) -> Vec<String> {
         number(change.b),
         number(change.difference),
         percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:+.1}")),
+        match change.better {
+            Better::Lower => "lower".to_owned(),
+            Better::Higher => "higher".to_owned(),
+            Better::Neither => String::new(),
+        },
     ]
 }
 

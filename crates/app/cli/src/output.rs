@@ -3,6 +3,7 @@
 mod document;
 mod folder;
 mod numbers;
+mod quotas;
 mod table;
 
 pub use document::line as json_line;

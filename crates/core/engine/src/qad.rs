@@ -146,6 +146,27 @@ impl Qad {
         let accounts = self.accounts.get(tenant.index()).map_or(&[][..], Vec::as_slice);
         accounts.iter().fold((0, 0), |(d, a), account| (d + account.demand, a + account.held))
     }
+
+    /// Q, and Q̃ as of `slot`, of one GPU type.
+    pub(crate) fn of_type(
+        &self,
+        (tenant, gpu_type): (TenantId, GpuTypeId),
+        slot: u64,
+    ) -> (Degree, Degree) {
+        let account = self.accounts.get(tenant.index()).and_then(|all| all.get(gpu_type.index()));
+        account.map_or((Degree::ONE, Degree::ONE), |account| {
+            (account.now, Qad::advanced(&self.powers, account, slot))
+        })
+    }
+
+    /// Guaranteed GPUs demanded and held, by GPU type.
+    pub(crate) fn counts_by_type(
+        &self,
+        tenant: TenantId,
+    ) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        let accounts = self.accounts.get(tenant.index()).map_or(&[][..], Vec::as_slice);
+        accounts.iter().map(|account| (account.demand, account.held))
+    }
 }
 
 #[cfg(test)]

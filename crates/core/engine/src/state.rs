@@ -299,11 +299,15 @@ impl State {
         Ok(())
     }
 
-    /// The current slot of the quota assurance degree, which is reported for policies without a
+    /// Length of a slot of the quota assurance degree, which is reported for policies without a
     /// cycle too.
+    pub fn qad_cycle(&self) -> Span {
+        if self.settings.cycle.is_zero() { QAD_CYCLE } else { self.settings.cycle }
+    }
+
+    /// The current slot of the quota assurance degree.
     pub(crate) fn qad_slot(&self) -> u64 {
-        let cycle = if self.settings.cycle.is_zero() { QAD_CYCLE } else { self.settings.cycle };
-        self.now.0 / cycle.0
+        self.now.0 / self.qad_cycle().0
     }
 
     /// GPU types that any pool has nodes of, one above the highest.
@@ -319,6 +323,19 @@ impl State {
     /// GPUs that a tenant's guaranteed jobs demand, and that they hold.
     pub fn guaranteed(&self, tenant: TenantId) -> (u32, u32) {
         self.qad.counts(tenant)
+    }
+
+    /// [`State::qad`] of one GPU type.
+    pub fn qad_of_type(&self, tenant: TenantId, gpu_type: GpuTypeId) -> (Degree, Degree) {
+        self.qad.of_type((tenant, gpu_type), self.qad_slot())
+    }
+
+    /// [`State::guaranteed`] by GPU type, up to the last type with an account.
+    pub fn guaranteed_by_type(
+        &self,
+        tenant: TenantId,
+    ) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        self.qad.counts_by_type(tenant)
     }
 
     /// GPUs of a type that a tenant (with its children) holds or is promised in one class.

@@ -1,9 +1,10 @@
 //! Two runs of one trace beside each other: every figure, and job by job.
 
 use crate::bootstrap::{Interval, mean_intervals};
-use crate::figures::{Better, JobFigures, RunFigures, Valued};
+use crate::figures::{Better, JobFigures, QuotaFigures, RunFigures, Valued};
 use crate::job_record::signed;
-use crate::{JobRecord, JobTable, RunRecord};
+use crate::{Figure, JobRecord, JobTable, RunRecord};
+use deepshare_model::Class;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -12,8 +13,19 @@ use std::collections::BTreeMap;
 pub struct Comparison {
     /// Every figure of both, in the order of the registry.
     pub figures: Vec<Change>,
+    /// The figures of jobs of one class, for each class that either run has.
+    pub by_class: Vec<ClassChanges>,
     /// Job by job.
     pub pairs: Pairs,
+}
+
+/// What changes for the jobs of one class.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassChanges {
+    /// `guaranteed` or `best-effort`.
+    pub class: &'static str,
+    /// Every figure of a set of jobs, in the order of the registry.
+    pub figures: Vec<Change>,
 }
 
 /// A figure of both runs.
@@ -82,12 +94,14 @@ impl Comparison {
         let figures = |run: &RunRecord| {
             let mut figures = JobFigures::of(&run.jobs).figures();
             figures.extend(RunFigures::of(run).figures());
+            figures.extend(QuotaFigures::of(&run.quota).figures());
             figures
         };
         let by_number =
             |run: &RunRecord| -> Vec<u32> { run.jobs.iter().map(|job| job.job.0).collect() };
         Comparison {
             figures: changes(&figures(a), &figures(b)),
+            by_class: changes_by_class(&a.jobs, &b.jobs),
             pairs: pair(&by_number(a), &a.jobs, &by_number(b), &b.jobs, seed),
         }
     }
@@ -98,15 +112,15 @@ impl Comparison {
         let figures = |table: &JobTable| JobFigures::of(&table.jobs).figures();
         Comparison {
             figures: changes(&figures(a), &figures(b)),
+            by_class: changes_by_class(&a.jobs, &b.jobs),
             pairs: pair(&a.ids, &a.jobs, &b.ids, &b.jobs, seed),
         }
     }
 }
 
-/// Both lists are those of the registry, so they agree in order.
-fn changes(a: &[Valued], b: &[Valued]) -> Vec<Change> {
-    let change = |((figure, a), (_, b)): (&Valued, &Valued)| {
-        let (a, b) = (a.as_f64(), b.as_f64());
+impl Change {
+    /// A figure's values in both runs.
+    pub fn new(figure: &Figure, a: Option<f64>, b: Option<f64>) -> Change {
         let difference = a.zip(b).map(|(a, b)| b - a);
         let base = a.filter(|&a| a != 0.0);
         Change {
@@ -118,8 +132,29 @@ fn changes(a: &[Valued], b: &[Valued]) -> Vec<Change> {
             difference,
             difference_percent: difference.zip(base).map(|(by, base)| 100.0 * by / base),
         }
-    };
+    }
+}
+
+/// Both lists are those of the registry, so they agree in order.
+fn changes(a: &[Valued], b: &[Valued]) -> Vec<Change> {
+    let change =
+        |((figure, a), (_, b)): (&Valued, &Valued)| Change::new(figure, a.as_f64(), b.as_f64());
     a.iter().zip(b).map(change).collect()
+}
+
+fn changes_by_class(a: &[JobRecord], b: &[JobRecord]) -> Vec<ClassChanges> {
+    let classes = [Class::Guaranteed, Class::BestEffort].into_iter();
+    let has = |class: Class, jobs: &[JobRecord]| jobs.iter().any(|job| job.class == class);
+    let figures = |class: Class, jobs: &[JobRecord]| {
+        JobFigures::of(jobs.iter().filter(|job| job.class == class)).figures()
+    };
+    classes
+        .filter(|&class| has(class, a) || has(class, b))
+        .map(|class| ClassChanges {
+            class: class.name(),
+            figures: changes(&figures(class, a), &figures(class, b)),
+        })
+        .collect()
 }
 
 fn pair<K: Ord>(
@@ -142,7 +177,7 @@ fn pair<K: Ord>(
         let same = (a.gpus, a.submit, a.duration) == (b.gpus, b.submit, b.duration);
         pairs.altered += u64::from(!same);
         match (a.jct(), b.jct()) {
-            (Some(a_jct), Some(b_jct)) => differences
+            (Some(a_jct), Some(b_jct)) if !a.is_cancelled() && !b.is_cancelled() => differences
                 .push([signed(b_jct) - signed(a_jct), signed(b.waited) - signed(a.waited)]),
             _ => pairs.unfinished += 1,
         }
@@ -243,6 +278,18 @@ mod tests {
         let comparison = Comparison::of_tables(&a, &b, 1);
         assert_eq!(comparison.pairs.only_in_b, 0);
         assert!(comparison.figures.iter().all(|change| change.name != "allocation_ratio"));
+    }
+
+    #[test]
+    fn classes_are_compared_apart() {
+        let comparison = Comparison::of_runs(&run(), &other_run(), 1);
+        let [guaranteed, best_effort] = &comparison.by_class[..] else { panic!("two classes") };
+        let jct = |of: &ClassChanges| {
+            let change = of.figures.iter().find(|change| change.name == "jct_mean_s").unwrap();
+            (of.class, change.a, change.b)
+        };
+        assert_eq!(jct(guaranteed), ("guaranteed", Some(100.0), Some(140.0)));
+        assert_eq!(jct(best_effort), ("best-effort", Some(125.5), Some(70.0)));
     }
 
     #[test]

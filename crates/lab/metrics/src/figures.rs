@@ -2,11 +2,16 @@
 //! documentation come.
 
 mod job_figures;
+mod quota_figures;
 mod run_figures;
 
 pub use job_figures::JobFigures;
+pub use quota_figures::QuotaFigures;
+pub(crate) use quota_figures::assured_figures;
 pub use run_figures::RunFigures;
 
+use crate::Distribution;
+use crate::distribution::STATISTICS;
 use serde::{Serialize, Serializer};
 
 /// Which way a figure should go.
@@ -91,6 +96,32 @@ struct Scalar<T> {
     get: fn(&T) -> Value,
 }
 
+/// Rows of the registry that are a distribution of a `T`: one figure for each statistic.
+struct Spread<T> {
+    stem: &'static str,
+    unit: &'static str,
+    better: Better,
+    definition: &'static str,
+    get: fn(&T) -> &Option<Distribution>,
+}
+
+impl<T> Spread<T> {
+    fn figures(&self, scope: Scope, of: &T) -> impl Iterator<Item = Valued> + use<'_, T> {
+        let distribution = *(self.get)(of);
+        let suffix = if self.unit == "s" { "_s" } else { "" };
+        STATISTICS.iter().map(move |statistic| {
+            let figure = Figure {
+                name: format!("{}_{}{suffix}", self.stem, statistic.name),
+                unit: self.unit,
+                definition: format!("{} of {}", statistic.title, self.definition),
+                better: self.better,
+                scope,
+            };
+            (figure, Value::of(distribution.as_ref().map(statistic.get)))
+        })
+    }
+}
+
 /// A figure with its value.
 pub type Valued = (Figure, Value);
 
@@ -98,7 +129,8 @@ pub type Valued = (Figure, Value);
 pub fn registry() -> Vec<Figure> {
     let jobs = JobFigures::default().figures();
     let run = RunFigures::default().figures();
-    jobs.into_iter().chain(run).map(|(figure, _)| figure).collect()
+    let quota = QuotaFigures::default().figures();
+    jobs.into_iter().chain(run).chain(quota).map(|(figure, _)| figure).collect()
 }
 
 fn scalar_figures<T>(table: &[Scalar<T>], scope: Scope, of: &T) -> Vec<Valued> {

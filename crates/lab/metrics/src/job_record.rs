@@ -43,6 +43,11 @@ pub struct JobRecord {
 }
 
 impl JobRecord {
+    /// True if it was over before it ever started: its owner withdrew it.
+    pub fn is_cancelled(&self) -> bool {
+        self.end.is_some() && self.first_start.is_none()
+    }
+
     /// Job completion time: end less submission. `None` before the end.
     pub fn jct(&self) -> Option<Span> {
         self.end.map(|end| end.saturating_since(self.submit))

@@ -3,6 +3,7 @@
 //! A simulator leaves a [`RunRecord`]; everything else is computed from it here, so that two
 //! programs that agree on the records agree on every figure.
 
+mod assurance;
 mod bootstrap;
 mod bound;
 mod comparison;
@@ -10,6 +11,7 @@ mod distribution;
 mod figures;
 mod job_record;
 mod jobs_csv;
+mod quota_record;
 mod result_hash;
 mod run_record;
 #[cfg(test)]
@@ -19,14 +21,18 @@ mod size_bucket;
 mod summary;
 mod usage;
 
+pub use assurance::{ASSURANCE_LEVELS, AssuranceMeter, Assured, Standing, TenantAssurance};
 pub use bound::{Bound, BoundJob};
-pub use comparison::{Change, Comparison, PairedDifference, Pairs};
+pub use comparison::{Change, ClassChanges, Comparison, PairedDifference, Pairs};
 pub use distribution::Distribution;
-pub use figures::{Better, Figure, JobFigures, RunFigures, Scope, Value, Valued, registry};
+pub use figures::{
+    Better, Figure, JobFigures, QuotaFigures, RunFigures, Scope, Value, Valued, registry,
+};
 pub use job_record::JobRecord;
 pub use jobs_csv::{
     JOB_COLUMNS, JobColumn, JobTable, JobsCsvError, Names, read_jobs_csv, write_jobs_csv,
 };
+pub use quota_record::{Avoidable, PreemptionDecision, PreemptionRecord, QuotaRecord};
 pub use result_hash::result_hash;
 pub use run_record::{Counters, RunRecord};
 pub use seconds::{ExactSeconds, NotSeconds, parse_seconds};

@@ -1,6 +1,6 @@
 //! Everything a run leaves behind for the figures to be computed from.
 
-use crate::{JobRecord, Usage};
+use crate::{JobRecord, QuotaRecord, Usage};
 use serde::{Deserialize, Serialize};
 
 /// One policy's run over one trace.
@@ -15,6 +15,8 @@ pub struct RunRecord {
     pub jobs: Vec<JobRecord>,
     /// GPU time by use.
     pub usage: Usage,
+    /// What became of quotas.
+    pub quota: QuotaRecord,
     /// By pool: the most GPUs it had at any time. What the bound takes as its speed.
     pub pool_gpus: Vec<u32>,
     /// Most jobs that may share one GPU; 1 = none may. The bound's speed is multiplied by it.

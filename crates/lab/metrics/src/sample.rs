@@ -80,6 +80,7 @@ pub fn run() -> RunRecord {
         estimates: "oracle".to_owned(),
         jobs: records(),
         usage: meter.usage(),
+        quota: crate::QuotaRecord::default(),
         pool_gpus: vec![10],
         residents_per_gpu: 1,
         counters: crate::Counters { events: 9, rounds: 7, commands: 5 },

@@ -1,18 +1,20 @@
 //! All figures of a run, and its form in JSON.
 
-use crate::figures::{JobFigures, RunFigures, Value, Valued};
-use crate::{JobRecord, RunRecord, SizeBucket, result_hash};
-use deepshare_model::{Class, Outcome};
+use crate::figures::{JobFigures, QuotaFigures, RunFigures, Value, Valued, assured_figures};
+use crate::{JobRecord, RunRecord, SizeBucket, TenantAssurance, result_hash};
+use deepshare_model::{Class, Outcome, TenantId};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::collections::BTreeSet;
 
 /// The figures that every script reads, first in the JSON object, after `policy`.
 const HEADLINE: [&str; 4] = ["jct_mean_s", "queueing_delay_mean_s", "makespan_s", "preemptions"];
 
 /// All figures of a run.
 ///
-/// Serialises to a flat object: `policy`, the headline figures, `result_hash`, `estimates`, every
-/// other figure under its registered name, then the arrays `by_tenant`, `by_class`, `by_size` and
-/// `by_outcome`. It can be flattened into a larger object.
+/// Serialises to a flat object: `policy`, the headline figures, `result_hash`, `estimates`,
+/// `worst_tenant`, `avoidable_first`, every other figure under its registered name, then the arrays
+/// `by_tenant`, `by_class`, `by_size`, `by_outcome` and `by_gang`. It can be flattened into a larger
+/// object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The policy's name.
@@ -25,6 +27,10 @@ pub struct Summary {
     pub jobs: JobFigures,
     /// Figures over the cluster.
     pub run: RunFigures,
+    /// Figures of quotas.
+    pub quota: QuotaFigures,
+    /// Name of the tenant with the lowest mean smoothed degree of quota assurance.
+    pub worst_tenant: Option<String>,
     /// By tenant, in the order of ids; only tenants with jobs, as in all groups.
     pub by_tenant: Vec<Group>,
     /// By class.
@@ -33,17 +39,24 @@ pub struct Summary {
     pub by_size: Vec<Group>,
     /// By how the job ended in the trace.
     pub by_outcome: Vec<Group>,
+    /// Gangs of at least [`WIDE_GANG`] GPUs: all, and by class.
+    pub by_gang: Vec<Group>,
 }
+
+/// GPUs from which on a gang counts as wide in [`Summary::by_gang`].
+const WIDE_GANG: u32 = 32;
 
 /// Figures over the jobs that have something in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What the groups differ in: `tenant`, `class`, `size` or `outcome`.
+    /// What the groups differ in: `tenant`, `class`, `size`, `outcome` or `gang`.
     pub by: &'static str,
     /// Which group this is.
     pub name: String,
     /// Figures over its jobs.
     pub jobs: JobFigures,
+    /// Of a tenant: what it was assured, if that was measured.
+    pub assurance: Option<TenantAssurance>,
 }
 
 impl Summary {
@@ -51,21 +64,24 @@ impl Summary {
     /// named by its number.
     pub fn of<S: AsRef<str>>(run: &RunRecord, tenants: &[S]) -> Summary {
         let tenant_count = run.jobs.iter().map(|job| job.tenant.index() + 1).max().unwrap_or(0);
-        let tenant_names = (0..tenant_count).map(|at| match tenants.get(at) {
+        let tenant_name = |at: usize| match tenants.get(at) {
             Some(name) => name.as_ref().to_owned(),
             None => format!("t{at}"),
-        });
+        };
         let owned = |name: &'static str| name.to_owned();
         let jobs = &run.jobs;
         let classes = [Class::Guaranteed, Class::BestEffort];
         let outcome_at = |outcome| Outcome::ALL.iter().position(|&other| other == outcome);
+        let quota = QuotaFigures::of(&run.quota);
         Summary {
             policy: run.policy.clone(),
             estimates: run.estimates.clone(),
             result_hash: result_hash(jobs),
             jobs: JobFigures::of(jobs),
             run: RunFigures::of(run),
-            by_tenant: groups("tenant", tenant_names, jobs, |job| job.tenant.index()),
+            worst_tenant: quota.worst_tenant.map(|tenant| tenant_name(tenant.index())),
+            quota,
+            by_tenant: by_tenant(run, (0..tenant_count).map(tenant_name)),
             by_class: groups("class", classes.map(|class| owned(class.name())), jobs, |job| {
                 usize::from(job.class == Class::BestEffort)
             }),
@@ -75,6 +91,7 @@ impl Summary {
             by_outcome: groups("outcome", Outcome::ALL.map(|o| owned(o.name())), jobs, |job| {
                 outcome_at(job.outcome).expect("every outcome is in the list of all")
             }),
+            by_gang: by_gang(jobs),
         }
     }
 
@@ -82,6 +99,7 @@ impl Summary {
     pub fn figures(&self) -> Vec<Valued> {
         let mut figures = self.jobs.figures();
         figures.extend(self.run.figures());
+        figures.extend(self.quota.figures());
         figures
     }
 
@@ -106,7 +124,44 @@ fn groups(
         members[position(job)].push(job);
     }
     let named = names.into_iter().zip(members).filter(|(_, members)| !members.is_empty());
-    named.map(|(name, jobs)| Group { by, name, jobs: JobFigures::of(jobs) }).collect()
+    named.map(|(name, jobs)| group(by, name, jobs)).collect()
+}
+
+fn group<'a>(
+    by: &'static str,
+    name: String,
+    jobs: impl IntoIterator<Item = &'a JobRecord>,
+) -> Group {
+    Group { by, name, jobs: JobFigures::of(jobs), assurance: None }
+}
+
+/// Tenants with their jobs and with what they were assured.
+fn by_tenant(run: &RunRecord, names: impl Iterator<Item = String>) -> Vec<Group> {
+    let mut groups = groups("tenant", names, &run.jobs, |job| job.tenant.index());
+    let with_jobs: BTreeSet<TenantId> = run.jobs.iter().map(|job| job.tenant).collect();
+    for (group, tenant) in groups.iter_mut().zip(with_jobs) {
+        group.assurance = run.quota.tenants.get(tenant.index()).copied();
+    }
+    groups
+}
+
+/// Gangs that are wide, all together and by class.
+fn by_gang(jobs: &[JobRecord]) -> Vec<Group> {
+    let wide = jobs.iter().filter(|job| job.gpus >= WIDE_GANG);
+    let of = |class: Option<Class>| {
+        let jobs = wide.clone().filter(move |job| class.is_none_or(|class| job.class == class));
+        let class = class.map_or(String::new(), |class| format!(" {}", class.name()));
+        group("gang", format!(">={WIDE_GANG}{class}"), jobs)
+    };
+    let all = [None, Some(Class::Guaranteed), Some(Class::BestEffort)].map(of);
+    all.into_iter().filter(|group| group.jobs.jobs > 0).collect()
+}
+
+/// A job to look at, by its number in the trace from 0, and an instant in seconds.
+#[derive(serde::Serialize)]
+struct First {
+    job: u32,
+    at_s: f64,
 }
 
 impl Serialize for Summary {
@@ -119,11 +174,16 @@ impl Serialize for Summary {
         write_figures(&mut object, &headline)?;
         object.serialize_entry("result_hash", &self.result_hash)?;
         object.serialize_entry("estimates", &self.estimates)?;
+        object.serialize_entry("worst_tenant", &self.worst_tenant)?;
+        let first = self.quota.avoidable.and_then(|avoidable| avoidable.first);
+        let first = first.map(|(job, at)| First { job: job.0, at_s: at.as_secs_f64() });
+        object.serialize_entry("avoidable_first", &first)?;
         write_figures(&mut object, &rest)?;
         object.serialize_entry("by_tenant", &self.by_tenant)?;
         object.serialize_entry("by_class", &self.by_class)?;
         object.serialize_entry("by_size", &self.by_size)?;
         object.serialize_entry("by_outcome", &self.by_outcome)?;
+        object.serialize_entry("by_gang", &self.by_gang)?;
         object.end()
     }
 }
@@ -133,6 +193,10 @@ impl Serialize for Group {
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry(self.by, &self.name)?;
         write_figures(&mut object, &self.jobs.figures())?;
+        if let Some(assurance) = &self.assurance {
+            object.serialize_entry("quota_gpus", &assurance.quota)?;
+            write_figures(&mut object, &assured_figures(&assurance.whole))?;
+        }
         object.end()
     }
 }
@@ -145,6 +209,8 @@ fn write_figures<M: SerializeMap>(object: &mut M, figures: &[Valued]) -> Result<
 mod tests {
     use super::*;
     use crate::sample::run;
+    use crate::{Assured, Avoidable};
+    use deepshare_model::{JobId, Span, Time};
     use serde_json::json;
 
     #[test]
@@ -170,8 +236,30 @@ mod tests {
         assert_eq!(names("by_class", "class"), ["guaranteed", "best-effort"]);
         assert_eq!(names("by_size", "size"), ["1", "2-4", "5-8", ">32"]);
         assert_eq!(names("by_outcome", "outcome"), ["succeeded", "failed"]);
+        assert_eq!(names("by_gang", "gang"), [">=32", ">=32 guaranteed"]);
         assert_eq!(object["by_class"][1]["jct_mean_s"], json!(125.5));
         assert_eq!(object["by_size"][0]["jct_mean_s"], json!(null), "it has not ended");
+    }
+
+    #[test]
+    fn tenants_say_what_they_were_assured_and_the_worst_is_named() {
+        let mut run = run();
+        let assured = |smoothed: u128| Assured {
+            time: Span::from_secs(10),
+            smoothed: smoothed << 32,
+            ..Assured::default()
+        };
+        let tenant = |whole| TenantAssurance { quota: 4, whole, arrivals: whole };
+        run.quota.tenants = vec![tenant(assured(9_000_000)), tenant(assured(5_000_000))];
+        let first = Some((JobId(2), Time::from_secs(3)));
+        run.quota.avoidable = Some(Avoidable { first, ..Avoidable::default() });
+        let object = serde_json::to_value(Summary::of(&run, &["alpha", "beta"])).unwrap();
+        assert_eq!(object["worst_tenant"], json!("beta"));
+        assert_eq!(object["qad_worst_tenant"], json!(0.5));
+        assert_eq!(object["by_tenant"][0]["qad_mean"], json!(0.9));
+        assert_eq!(object["by_tenant"][1]["quota_gpus"], json!(4));
+        assert_eq!(object["by_tenant"][2].get("qad_mean"), None, "it has no account");
+        assert_eq!(object["avoidable_first"], json!({"job": 2, "at_s": 3.0}));
     }
 
     #[test]

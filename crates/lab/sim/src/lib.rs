@@ -16,6 +16,7 @@ mod error;
 mod estimates;
 mod outages;
 mod queue;
+mod quota_meter;
 mod restart;
 mod settings;
 mod simulation;

@@ -5,6 +5,7 @@ use crate::error::SimError;
 use crate::estimates::Predictor;
 use crate::outages::{OutageModel, Outages, exponential};
 use crate::queue::Due;
+use crate::quota_meter::{AVOIDABLE_UP_TO_GPUS, QuotaMeter};
 use crate::settings::{Oversize, SimSettings};
 use crate::workload::Workload;
 use crate::world::{World, stream};
@@ -12,6 +13,7 @@ use deepshare_audit::{Auditor, Violation};
 use deepshare_engine::{Command, Engine, Event, NodeCondition};
 use deepshare_metrics::{Counters, RunRecord, UsageMeter};
 use deepshare_model::{Class, JobId, JobSpec, NodeId, PoolId, Time};
+use deepshare_policies::{DeepShareSettings, PolicyConfig};
 use deepshare_trace::{Cluster, Trace};
 use rand_pcg::Pcg64Mcg;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -56,6 +58,7 @@ struct Simulation<'a> {
     world: World,
     predictor: Predictor,
     meter: UsageMeter,
+    quotas: QuotaMeter,
     outages: Vec<Pcg64Mcg>,
     now: Time,
     /// The trace's next job; jobs have the same number in trace and engine.
@@ -98,6 +101,7 @@ impl<'a> Simulation<'a> {
             world,
             predictor: Predictor::new(settings.estimates.clone()),
             meter: UsageMeter::new(workload.pools.max(1)),
+            quotas: quota_meter(trace, workload, settings),
             outages: Vec::new(),
             now: Time::ZERO,
             next_arrival: 0,
@@ -292,6 +296,7 @@ impl<'a> Simulation<'a> {
             }
             self.world.obey(now, command);
         }
+        self.quotas.stepped(self.engine.state(), event, &self.commands);
         if let Some(auditor) = &mut self.auditor {
             let compared = auditor.compare(self.engine.state());
             compared.map_err(|violation| audit_failed(now, violation))?;
@@ -313,6 +318,7 @@ impl<'a> Simulation<'a> {
             let waiting = pool.waiting_jobs();
             self.meter.set_pool(PoolId::from_index(index), usable, usable - free, waiting);
         }
+        self.quotas.measure(self.now, self.engine.state());
     }
 
     fn waiting(&self) -> u64 {
@@ -347,12 +353,24 @@ impl<'a> Simulation<'a> {
             policy: self.settings.policy.name().to_owned(),
             estimates: self.settings.estimates.name().to_owned(),
             usage: self.meter.usage(),
+            quota: self.quotas.finish(self.now, self.engine.state()),
             jobs: self.world.records,
             pool_gpus: self.pool_gpus,
             residents_per_gpu: 1,
             counters: Counters { rounds: self.engine.state().rounds(), ..self.counters },
         }
     }
+}
+
+fn quota_meter(trace: &Trace, workload: &Workload, settings: &SimSettings) -> QuotaMeter {
+    let gpus: u64 = workload.nodes.iter().map(|node| u64::from(node.gpus)).sum();
+    let cap = match &settings.policy {
+        PolicyConfig::DeepShare(policy) if policy.preemption_cap > 0 => policy.preemption_cap,
+        _ => DeepShareSettings::default().preemption_cap,
+    };
+    let arrivals_end = trace.jobs.last().map_or(Time::ZERO, |job| job.submit);
+    let look_for_avoidable = gpus <= AVOIDABLE_UP_TO_GPUS || settings.audit;
+    QuotaMeter::new(&settings.engine, &workload.tenants, arrivals_end, cap, look_for_avoidable)
 }
 
 fn audit_failed(at: Time, violation: Violation) -> SimError {

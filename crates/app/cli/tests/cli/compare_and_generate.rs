@@ -28,6 +28,37 @@ fn two_runs_are_compared_policy_by_policy_or_file_by_file() {
 }
 
 #[test]
+fn quotas_and_classes_are_compared_with_the_way_they_should_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let rows = "1,vision,8,0,9000,best-effort\n2,speech,8,60,900,guaranteed\n\
+                3,speech,1,90,900,best-effort\n4,vision,16,120,900,guaranteed\n";
+    let trace = format!("job_id,tenant,gpus,submit_s,duration_s,class\n{rows}");
+    fs::write(here.join("t.csv"), trace).unwrap();
+    let tenants = "[[tenant]]\nname = \"vision\"\nquota = 16\n\n\
+                   [[tenant]]\nname = \"speech\"\nquota = 8\n";
+    let nodes = "[[node]]\nname = \"gpu\"\ncount = 3\ngpus = 8\n\n";
+    fs::write(here.join("c.toml"), format!("{nodes}{tenants}")).unwrap();
+    let files = ["simulate", "-q", "--trace", "t.csv", "--cluster", "c.toml", "--out", "a"];
+    let policies = ["--set", "capacity=elastic", "--set", "policy=deepshare,elastic-quota"];
+    run_in(here, &[&files[..], &policies].concat()).ok();
+    let both = run_in(here, &["compare", "a/elastic-quota", "a/deepshare", "--json"]).json();
+    let comparison = &both["comparisons"][0];
+    let figures = comparison["figures"].as_array().unwrap();
+    let compliance = figures.iter().find(|figure| figure["name"] == "qad_compliance").unwrap();
+    assert_eq!(compliance["better"], json!("higher"));
+    assert!(compliance["difference"].is_number(), "{compliance}");
+    assert_eq!(comparison["by_class"][1]["class"], json!("best-effort"));
+    let table = run_in(here, &["compare", "a/elastic-quota", "a/deepshare"]).ok();
+    let row = table.lines().find(|line| line.starts_with("qad_compliance")).unwrap();
+    assert!(row.ends_with("higher"), "{table}");
+    assert!(table.contains("guaranteed jobs") && table.contains("best-effort jobs"), "{table}");
+    fs::remove_file(here.join("a/deepshare/summary.json")).unwrap();
+    let without = run_in(here, &["compare", "a/elastic-quota", "a/deepshare"]).ok();
+    assert!(!without.contains("qad_compliance") && without.contains("jct_mean_s"), "{without}");
+}
+
+#[test]
 fn other_jobs_are_warned_of() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();

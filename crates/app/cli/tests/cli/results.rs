@@ -82,6 +82,25 @@ fn json_is_one_object_with_the_contract_of_scripts() {
 }
 
 #[test]
+fn where_quotas_are_guarantees_the_run_says_how_well_they_were_kept() {
+    let elastic = ["--policy", "deepshare", "--set", "capacity=elastic"];
+    let object = run(&example(&[&elastic[..], &["--json"]].concat())).json();
+    let figures = &object["runs"][0];
+    assert_eq!(figures["avoidable_s"], json!(0.0), "{figures}");
+    assert_eq!(figures["avoidable_first"], json!(null));
+    assert!(figures["qad_compliance"].as_f64().unwrap() > 0.0);
+    let worst = figures["worst_tenant"].as_str().unwrap();
+    let tenants = figures["by_tenant"].as_array().unwrap();
+    let of = tenants.iter().find(|tenant| tenant["tenant"] == worst).unwrap();
+    assert_eq!(of["qad_mean"], figures["qad_worst_tenant"]);
+    let table = run(&example(&elastic)).out;
+    assert!(table.contains("worst") && table.contains("< 0.95"), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    let hard = run(&example(&["--policy", "fifo"])).out;
+    assert!(!hard.contains("< 0.95"), "quotas are caps here: {hard}");
+}
+
+#[test]
 fn without_arguments_the_built_in_month_is_replayed_under_every_policy() {
     let object = run(&["simulate", "--json", "--set", "generate.days=2"]).json();
     assert_eq!(object["trace"]["jobs"], json!(1836), "two days of the load of 23,859 in 26");

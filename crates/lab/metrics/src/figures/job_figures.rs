@@ -1,7 +1,6 @@
 //! Figures of a set of jobs: all of a run's, or a tenant's, a class's, a size's.
 
-use super::{Better, Figure, Scalar, Scope, Value, Valued, scalar_figures};
-use crate::distribution::STATISTICS;
+use super::{Better, Scalar, Scope, Spread, Value, Valued, scalar_figures};
 use crate::job_record::signed;
 use crate::{Distribution, JobRecord};
 use deepshare_model::{GpuTime, Span, Time};
@@ -17,10 +16,12 @@ const BOUNDED_SLOWDOWN_FLOOR: Span = Span::from_secs(10);
 pub struct JobFigures {
     /// Jobs in the set.
     pub jobs: u64,
-    /// Those that ended.
+    /// Those that ended after they had started.
     pub finished: u64,
     /// Those that this cluster can never run.
     pub refused: u64,
+    /// Those that were withdrawn before they ever started.
+    pub cancelled: u64,
     /// End less submission.
     pub jct: Option<Distribution>,
     /// All waiting.
@@ -35,6 +36,8 @@ pub struct JobFigures {
     pub bounded_slowdown: Option<Distribution>,
     /// Solo work: the least JCT of each job.
     pub duration: Option<Distribution>,
+    /// How often a policy took each job's GPUs away.
+    pub preemptions_per_job: Option<Distribution>,
     /// Last end less first submission.
     pub makespan: Option<Span>,
     /// GPUs taken away by a policy.
@@ -66,7 +69,7 @@ impl JobFigures {
     /// Every figure with its value, in the order of the registry.
     pub fn figures(&self) -> Vec<Valued> {
         let mut figures = scalar_figures(COUNTS, Scope::Jobs, self);
-        figures.extend(SPREADS.iter().flat_map(|spread| spread.figures(self)));
+        figures.extend(SPREADS.iter().flat_map(|spread| spread.figures(Scope::Jobs, self)));
         figures.extend(scalar_figures(SUMS, Scope::Jobs, self));
         figures
     }
@@ -83,6 +86,7 @@ struct Gathering {
     slowdown: Vec<f64>,
     bounded_slowdown: Vec<f64>,
     duration: Vec<i64>,
+    preemptions: Vec<f64>,
     first_submit: Option<Time>,
     last_end: Option<Time>,
 }
@@ -99,6 +103,10 @@ impl Gathering {
         sums.restart_overhead_micros += u128::from(job.restart_overhead.0);
         sums.restart_overhead_gpu += job.restart_overhead.on(job.gpus);
         self.first_submit = Some(self.first_submit.map_or(job.submit, |at| at.min(job.submit)));
+        if job.is_cancelled() {
+            sums.cancelled += 1;
+            return;
+        }
         let (Some(end), Some(jct)) = (job.end, job.jct()) else { return };
         sums.finished += 1;
         sums.work_done_gpu += job.duration.on(job.gpus);
@@ -111,6 +119,7 @@ impl Gathering {
         let bounded = job.jct_over_duration(BOUNDED_SLOWDOWN_FLOOR);
         self.bounded_slowdown.extend(bounded.map(|ratio| ratio.max(1.0)));
         self.duration.push(signed(job.duration));
+        self.preemptions.push(f64::from(job.preemptions));
     }
 
     fn finish(self) -> JobFigures {
@@ -123,35 +132,10 @@ impl Gathering {
             slowdown: Distribution::of_ratios(self.slowdown),
             bounded_slowdown: Distribution::of_ratios(self.bounded_slowdown),
             duration: Distribution::of_micros(self.duration),
+            preemptions_per_job: Distribution::of_ratios(self.preemptions),
             makespan: span.map(|(end, submit)| end.saturating_since(submit)),
             ..self.sums
         }
-    }
-}
-
-/// A row of the registry that is a distribution: one figure for each statistic.
-struct Spread {
-    stem: &'static str,
-    unit: &'static str,
-    better: Better,
-    definition: &'static str,
-    get: fn(&JobFigures) -> &Option<Distribution>,
-}
-
-impl Spread {
-    fn figures(&self, of: &JobFigures) -> impl Iterator<Item = Valued> {
-        let distribution = (self.get)(of);
-        let suffix = if self.unit == "s" { "_s" } else { "" };
-        STATISTICS.iter().map(move |statistic| {
-            let figure = Figure {
-                name: format!("{}_{}{suffix}", self.stem, statistic.name),
-                unit: self.unit,
-                definition: format!("{} of {}", statistic.title, self.definition),
-                better: self.better,
-                scope: Scope::Jobs,
-            };
-            (figure, Value::of(distribution.as_ref().map(statistic.get)))
-        })
     }
 }
 
@@ -167,16 +151,16 @@ const COUNTS: &[Scalar<JobFigures>] = &[
         name: "finished",
         unit: "jobs",
         better: Better::Neither,
-        definition: "jobs that ended; all distributions are over these",
+        definition: "jobs that ended after they had started; all distributions are over these",
         get: |f| Value::Count(f.finished),
     },
     Scalar {
         name: "unfinished",
         unit: "jobs",
         better: Better::Lower,
-        definition: "jobs neither ended nor refused when the run stopped; if not 0, distributions \
+        definition: "jobs neither ended nor refused nor cancelled when the run stopped; if not 0, distributions \
                      leave out the jobs that fared worst",
-        get: |f| Value::Count(f.jobs.saturating_sub(f.finished).saturating_sub(f.refused)),
+        get: |f| Value::Count(f.jobs.saturating_sub(f.finished + f.refused + f.cancelled)),
     },
     Scalar {
         name: "refused",
@@ -185,9 +169,16 @@ const COUNTS: &[Scalar<JobFigures>] = &[
         definition: "jobs that this cluster can never run",
         get: |f| Value::Count(f.refused),
     },
+    Scalar {
+        name: "cancelled",
+        unit: "jobs",
+        better: Better::Neither,
+        definition: "jobs withdrawn before they ever started; in no distribution",
+        get: |f| Value::Count(f.cancelled),
+    },
 ];
 
-const SPREADS: &[Spread] = &[
+const SPREADS: &[Spread<JobFigures>] = &[
     Spread {
         stem: "jct",
         unit: "s",
@@ -239,6 +230,13 @@ const SPREADS: &[Spread] = &[
         definition: "solo work: what the job takes alone and undisturbed, and the least its JCT \
                      can be",
         get: |f| &f.duration,
+    },
+    Spread {
+        stem: "preemptions_per_job",
+        unit: "times",
+        better: Better::Lower,
+        definition: "times a policy took a job's GPUs away",
+        get: |f| &f.preemptions_per_job,
     },
 ];
 
@@ -360,6 +358,19 @@ mod tests {
         assert_eq!(value(jobs, "jct_mean_s"), None);
         assert_eq!(value(jobs, "makespan_s"), None);
         assert_eq!(value(jobs, "finished"), Some(0.0));
+    }
+
+    #[test]
+    fn a_job_withdrawn_before_its_start_is_counted_and_left_out_of_all_else() {
+        let mut jobs = records();
+        jobs[2].first_start = None;
+        jobs[2].end = Some(Time::from_secs(9_000));
+        assert_eq!(value(&jobs, "cancelled"), Some(1.0));
+        assert_eq!(value(&jobs, "finished"), Some(2.0));
+        assert_eq!(value(&jobs, "unfinished"), Some(0.0));
+        assert_eq!(value(&jobs, "jct_mean_s"), Some(112.75));
+        assert_eq!(value(&jobs, "makespan_s"), Some(135.5));
+        assert_eq!(value(&jobs, "preemptions_per_job_max"), Some(1.0));
     }
 
     #[test]

@@ -23,8 +23,9 @@ impl RunFigures {
     /// # Panics
     /// If a finished job names a pool beyond `run.pool_gpus`.
     pub fn of(run: &RunRecord) -> RunFigures {
-        let finished = run.jobs.iter().filter(|job| job.end.is_some());
+        let finished = run.jobs.iter().filter(|job| job.end.is_some() && !job.is_cancelled());
         let bound_jobs: Vec<BoundJob> = finished
+            .clone()
             .map(|job| BoundJob {
                 pool: job.pool,
                 gpus: job.gpus,
@@ -32,7 +33,7 @@ impl RunFigures {
                 duration: job.duration,
             })
             .collect();
-        let jcts = run.jobs.iter().filter_map(|job| job.jct());
+        let jcts = finished.filter_map(|job| job.jct());
         RunFigures {
             usage: run.usage,
             bound: Bound::of(&bound_jobs, &run.pool_gpus, run.residents_per_gpu),
