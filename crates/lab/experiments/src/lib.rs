@@ -1,0 +1,30 @@
+//! The project's own experiments: whole tables of runs, each written by one command as a page of
+//! the documentation, with seeds and inputs named.
+//!
+//! [`quotas`] asks what DeepShare's quota assurance is worth on the published Venus month.
+
+mod cases;
+mod figures;
+pub mod quotas;
+mod venus;
+
+use deepshare_sim::SimError;
+use deepshare_trace::TraceError;
+
+/// Why an experiment has no results.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// A file of the data folder cannot be used.
+    #[error("{0}; is it the data folder?")]
+    Data(#[from] TraceError),
+    /// A run failed.
+    #[error("{case}, seed {seed}: {why}")]
+    Run {
+        /// Which line of which table.
+        case: String,
+        /// Of which seed.
+        seed: u64,
+        /// What went wrong.
+        why: Box<SimError>,
+    },
+}

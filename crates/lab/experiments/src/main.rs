@@ -1,0 +1,29 @@
+//! The program that `cargo xtask experiment` runs; not meant for people.
+
+use deepshare_experiments::quotas;
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: deepshare-experiments quotas SEEDS DATA_FOLDER";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let page = match arguments.as_slice() {
+        ["quotas", seeds, data] => match seeds.parse() {
+            Ok(seeds) => quotas::page(Path::new(data), seeds).map_err(|error| error.to_string()),
+            Err(_) => Err(format!("{seeds:?} is not a count\n{USAGE}")),
+        },
+        _ => Err(USAGE.to_owned()),
+    };
+    match page {
+        Ok(page) => {
+            print!("{page}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("deepshare-experiments: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
