@@ -1,7 +1,7 @@
 //! The event queue: a total order of everything that will happen.
 
 use deepshare_engine::Event;
-use deepshare_model::{AttemptId, NodeId, Time};
+use deepshare_model::{AttemptId, JobId, NodeId, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -16,6 +16,10 @@ pub(crate) enum Due {
     NodeReturns(NodeId),
     /// The next job of the trace arrives.
     Arrival,
+    /// The owner of a held job lets it go.
+    Releases(JobId),
+    /// The owner withdraws a job. Void if it has ended.
+    Withdraws(JobId),
     /// A binding takes effect.
     Binds(AttemptId),
     /// A bound attempt starts.
@@ -32,7 +36,7 @@ impl Due {
         match self {
             Due::WorkDone(_) => 0,
             Due::NodeFails(_) | Due::NodeReturns(_) => 1,
-            Due::Arrival => 2,
+            Due::Arrival | Due::Releases(_) | Due::Withdraws(_) => 2,
             Due::Binds(_) | Due::Starts(_) | Due::LetsGo(_) => 3,
             Due::News(_) => 4,
         }

@@ -58,6 +58,8 @@ struct Simulation<'a> {
     meter: UsageMeter,
     outages: Vec<Pcg64Mcg>,
     now: Time,
+    /// Changes of mind of jobs' owners that are still to come.
+    owners: usize,
     /// The trace's next job; jobs have the same number in trace and engine.
     next_arrival: usize,
     commands: Vec<Command>,
@@ -100,6 +102,7 @@ impl<'a> Simulation<'a> {
             meter: UsageMeter::new(workload.pools.max(1)),
             outages: Vec::new(),
             now: Time::ZERO,
+            owners: 0,
             next_arrival: 0,
             commands: Vec::new(),
             counters: Counters::default(),
@@ -187,6 +190,7 @@ impl<'a> Simulation<'a> {
         let next = [self.world.queue.next_at(), self.engine.next_wakeup()];
         let Some(next) = next.into_iter().flatten().min() else { return Err(self.stuck()) };
         let only_outages = self.next_arrival >= self.trace.jobs.len()
+            && self.owners == 0
             && self.engine.next_wakeup().is_none()
             && self.nothing_moves();
         if only_outages && !matches!(self.settings.outages, Outages::Listed(_)) {
@@ -207,6 +211,18 @@ impl<'a> Simulation<'a> {
     fn happen(&mut self, due: Due) -> Result<(), SimError> {
         match due {
             Due::Arrival => self.arrive()?,
+            Due::Releases(job) => {
+                self.owners -= 1;
+                if !self.world.is_over(job) {
+                    self.step(&Event::Unheld { job })?;
+                }
+            }
+            Due::Withdraws(job) => {
+                self.owners -= 1;
+                if self.world.withdraw(self.now, job) {
+                    self.step(&Event::Cancelled { job })?;
+                }
+            }
             Due::WorkDone(attempt) => {
                 if let Some(job) = self.world.work_done(self.now, attempt) {
                     let duration = self.trace.jobs[job.index()].duration;
@@ -255,6 +271,21 @@ impl<'a> Simulation<'a> {
         self.step(&Event::Submitted { job, spec })?;
         if let Some(run_time) = estimate {
             self.step(&Event::Estimated { job, run_time })?;
+        }
+        self.owner_plans(job)
+    }
+
+    /// Holds a job that its owner holds, and schedules its release and withdrawal.
+    fn owner_plans(&mut self, job: JobId) -> Result<(), SimError> {
+        let plans = &self.trace.jobs[job.index()];
+        if let Some(until) = plans.hold_until.filter(|&until| until > self.now) {
+            self.step(&Event::Held { job })?;
+            self.world.queue.push(until, Due::Releases(job));
+            self.owners += 1;
+        }
+        if let Some(at) = plans.cancel {
+            self.world.queue.push(at, Due::Withdraws(job));
+            self.owners += 1;
         }
         Ok(())
     }

@@ -190,6 +190,8 @@ fn fill(
                 class: None,
                 priority: 0,
                 requested_time: None,
+                cancel: None,
+                hold_until: None,
                 row: 0,
             });
         }

@@ -223,6 +223,8 @@ fn job(tenant: TenantId, kind: &Kind, submit: Time, work: &Work, draw: &mut Draw
         class: Some(if best_effort { Class::BestEffort } else { Class::Guaranteed }),
         priority: kind.priority,
         requested_time: None,
+        cancel: None,
+        hold_until: None,
         row: 0,
     }
 }

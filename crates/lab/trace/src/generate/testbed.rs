@@ -66,6 +66,8 @@ pub fn testbed(seed: u64) -> (Trace, Cluster) {
             class: Some(classes[at]),
             priority: 0,
             requested_time: None,
+            cancel: None,
+            hold_until: None,
             row: 0,
         }
     });
