@@ -14,6 +14,8 @@ pub(crate) enum Due {
     NodeFails(NodeId),
     /// A node comes back.
     NodeReturns(NodeId),
+    /// A node is closed for new work, or opened.
+    Cordons(NodeId, bool),
     /// The next job of the trace arrives.
     Arrival,
     /// The owner of a held job lets it go.
@@ -35,7 +37,7 @@ impl Due {
     fn kind(&self) -> u8 {
         match self {
             Due::WorkDone(_) => 0,
-            Due::NodeFails(_) | Due::NodeReturns(_) => 1,
+            Due::NodeFails(_) | Due::NodeReturns(_) | Due::Cordons(..) => 1,
             Due::Arrival | Due::Releases(_) | Due::Withdraws(_) => 2,
             Due::Binds(_) | Due::Starts(_) | Due::LetsGo(_) => 3,
             Due::News(_) => 4,

@@ -3,7 +3,7 @@
 use crate::classes::Classes;
 use crate::error::SimError;
 use crate::estimates::Predictor;
-use crate::outages::{OutageModel, Outages, exponential};
+use crate::outages::{Outage, OutageModel, Outages, exponential};
 use crate::queue::Due;
 use crate::settings::{Oversize, SimSettings};
 use crate::workload::Workload;
@@ -58,6 +58,8 @@ struct Simulation<'a> {
     meter: UsageMeter,
     outages: Vec<Pcg64Mcg>,
     now: Time,
+    /// Nodes that take nothing new.
+    closed: Vec<NodeId>,
     /// Changes of mind of jobs' owners that are still to come.
     owners: usize,
     /// The trace's next job; jobs have the same number in trace and engine.
@@ -102,6 +104,7 @@ impl<'a> Simulation<'a> {
             meter: UsageMeter::new(workload.pools.max(1)),
             outages: Vec::new(),
             now: Time::ZERO,
+            closed: Vec::new(),
             owners: 0,
             next_arrival: 0,
             commands: Vec::new(),
@@ -124,9 +127,8 @@ impl<'a> Simulation<'a> {
         match &self.settings.outages {
             Outages::None => {}
             Outages::Listed(outages) => {
-                for outage in outages {
-                    self.world.queue.push(outage.from, Due::NodeFails(outage.node));
-                    self.world.queue.push(outage.until, Due::NodeReturns(outage.node));
+                for (at, due) in outages.iter().flat_map(Outage::events) {
+                    self.world.queue.push(at, due);
                 }
             }
             Outages::Drawn(model) => {
@@ -243,6 +245,11 @@ impl<'a> Simulation<'a> {
                 }
                 self.step(&Event::NodeRecovered { node })?;
             }
+            Due::Cordons(node, cordoned) => {
+                self.closed.retain(|&other| other != node);
+                self.closed.extend(cordoned.then_some(node));
+                self.step(&Event::NodeCordoned { node, cordoned })?;
+            }
             Due::Binds(attempt) => self.world.bind(self.now, attempt),
             Due::Starts(attempt) => self.world.start(self.now, attempt),
             Due::LetsGo(attempt) => self.world.let_go(self.now, attempt),
@@ -341,9 +348,18 @@ impl<'a> Simulation<'a> {
     fn measure(&mut self) {
         for (index, pool) in self.engine.state().pools().iter().enumerate() {
             let (usable, free) = (pool.usable_gpus(), pool.free_gpus());
-            let waiting = pool.waiting_jobs();
-            self.meter.set_pool(PoolId::from_index(index), usable, usable - free, waiting);
+            let (waiting, pool) = (pool.waiting_jobs(), PoolId::from_index(index));
+            let held = self.held_on_closed(pool);
+            self.meter.set_pool(pool, usable + held, usable - free + held, waiting);
         }
+    }
+
+    /// GPUs in use on nodes of a pool that take nothing new. They are no longer the pool's to give.
+    fn held_on_closed(&self, pool: PoolId) -> u32 {
+        let nodes = self.closed.iter().map(|node| &self.engine.state().nodes()[node.index()]);
+        let closed = nodes
+            .filter(|node| node.spec.pool == pool && node.condition == NodeCondition::Cordoned);
+        closed.map(|node| node.held().count()).sum()
     }
 
     fn waiting(&self) -> u64 {

@@ -510,7 +510,7 @@ pub const KEYS: &[Key] = &[
         "",
         FileOrNone,
         settings.outages.file,
-        "a CSV `node,from_s,until_s` of node failures"
+        "a CSV of node failures, drains and maintenance; see docs/formats/outages.md"
     ),
     key!(
         "outages.mean_up_s",
