@@ -11,19 +11,26 @@ use std::io::Cursor;
 /// Two jobs that each fill the node: one at 0 for 100 s, one at 1 for 50 s.
 fn run(kind: OutageKind) -> RunRecord {
     let rows = "job_id,tenant,gpus,submit_s,duration_s\na,t,8,0,100\nb,t,8,1,50\n";
-    let trace = read_trace_from("t.csv", Cursor::new(rows), &ReadOptions::default()).unwrap();
+    let trace = read_trace_from("t.csv", Cursor::new(rows), &ReadOptions::default())
+        .expect("the test's own input is sound");
     let cluster = Cursor::new("[[node]]\ngpus = 8\n");
-    let cluster = read_cluster_from("c.toml", cluster, ClusterOptions::default()).unwrap();
-    let mut settings = SimSettings::new(PolicyConfig::by_name("fifo").unwrap());
+    let cluster = read_cluster_from("c.toml", cluster, ClusterOptions::default())
+        .expect("the test's own input is sound");
+    let mut settings =
+        SimSettings::new(PolicyConfig::by_name("fifo").expect("the test's own input is sound"));
     settings.engine.capacity = CapacityMode::Pool;
     settings.audit = true;
     let (from, until) = (Time::from_secs(60), Time::from_secs(200));
     settings.outages = Outages::Listed(vec![Outage { node: NodeId(0), from, until, kind }]);
-    simulate(&trace, &cluster, &settings, &Watch::default()).unwrap()
+    simulate(&trace, &cluster, &settings, &Watch::default()).expect("the test's own input is sound")
 }
 
 fn ends(record: &RunRecord) -> Vec<f64> {
-    record.jobs.iter().map(|job| job.end.unwrap().as_secs_f64()).collect()
+    record
+        .jobs
+        .iter()
+        .map(|job| job.end.expect("the test's own input is sound").as_secs_f64())
+        .collect()
 }
 
 #[test]

@@ -10,11 +10,13 @@ use std::io::Cursor;
 
 fn cluster() -> Cluster {
     let text = "[[node]]\ngpus = 8\n";
-    read_cluster_from("c.toml", Cursor::new(text), ClusterOptions::default()).unwrap()
+    read_cluster_from("c.toml", Cursor::new(text), ClusterOptions::default())
+        .expect("the test's own input is sound")
 }
 
 fn settings(policy: &str) -> SimSettings {
-    let mut settings = SimSettings::new(PolicyConfig::by_name(policy).unwrap());
+    let mut settings =
+        SimSettings::new(PolicyConfig::by_name(policy).expect("the test's own input is sound"));
     settings.engine.capacity = CapacityMode::Pool;
     settings.audit = true;
     settings
@@ -23,8 +25,10 @@ fn settings(policy: &str) -> SimSettings {
 fn run(rows: &str, settings: &SimSettings) -> RunRecord {
     let header = "job_id,tenant,gpus,submit_s,duration_s,cancel_s,hold_until_s,tasks";
     let input = Cursor::new(format!("{header}\n{rows}"));
-    let trace = read_trace_from("t.csv", input, &ReadOptions::default()).unwrap();
-    simulate(&trace, &cluster(), settings, &Watch::default()).unwrap()
+    let trace = read_trace_from("t.csv", input, &ReadOptions::default())
+        .expect("the test's own input is sound");
+    simulate(&trace, &cluster(), settings, &Watch::default())
+        .expect("the test's own input is sound")
 }
 
 fn seconds(job: &JobRecord) -> (Option<f64>, Option<f64>) {
