@@ -36,7 +36,7 @@ pub enum Command {
     Simulate(SimulateArgs),
     /// Compare two results of `simulate --out`, job by job
     Compare(CompareArgs),
-    /// Write the built-in month as files to start from
+    /// Write a built-in history as files to start from
     Generate(GenerateArgs),
     /// Check results that others have published
     Reproduce(ReproduceArgs),
@@ -68,6 +68,7 @@ pub enum Shell {
 #[command(after_long_help = "Examples:\n  \
         deepshare simulate\n  \
         deepshare simulate --trace jobs.csv --cluster cluster.toml\n  \
+        deepshare simulate --preset testbed --policy deepshare --policy elastic-quota\n  \
         deepshare simulate --policy fifo --policy srtf --out results\n  \
         deepshare simulate --policy qssf --estimates oracle --json | jq .runs[0].jct_mean_s\n  \
         deepshare simulate --set capacity=pool --set restart.overhead_s=120\n  \
@@ -84,6 +85,9 @@ pub struct SimulateArgs {
     /// The cluster: a TOML file of ours or a vc_config.csv; needed with --trace
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
+    /// The history to replay without --trace: `venus`, `scale` or `testbed` [default: venus]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
     /// A policy to run, or `all`; may be given again [default: all]
     #[arg(
         long,
@@ -170,6 +174,7 @@ pub struct CompareArgs {
 #[command(after_long_help = "Examples:\n  \
         deepshare generate --out trace.csv --cluster-out cluster.toml\n  \
         deepshare generate --days 7 --seed 2 --out week.csv --cluster-out cluster.toml\n  \
+        deepshare generate --preset testbed --out jobs.csv --cluster-out gpus.toml\n  \
         deepshare simulate --trace trace.csv --cluster cluster.toml")]
 pub struct GenerateArgs {
     /// Where to write the jobs, as CSV
@@ -178,15 +183,19 @@ pub struct GenerateArgs {
     /// Where to write the cluster they run on, as TOML
     #[arg(long, value_name = "FILE")]
     pub cluster_out: Option<PathBuf>,
-    /// Seed; the same one gives the same month everywhere
+    /// Which history: `venus`, a month like a published one; `scale`, a million jobs on 10,000
+    /// GPUs; or `testbed`, 50 jobs on 16 GPUs
+    #[arg(long, value_name = "NAME", default_value = "venus")]
+    pub preset: String,
+    /// Seed; the same one gives the same history everywhere
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Number of jobs [default: 917.65 a day, the load of the published month]
+    /// Number of jobs [default: 917.65 a day, the load of the published month; 1000000 of `scale`]
     #[arg(long, value_name = "N")]
     pub jobs: Option<u64>,
-    /// Days over which they are submitted
-    #[arg(long, value_name = "N", default_value_t = 26)]
-    pub days: u64,
+    /// Days over which those of the month are submitted [default: 26]
+    #[arg(long, value_name = "N")]
+    pub days: Option<u64>,
     /// Replace files that are there
     #[arg(long)]
     pub force: bool,

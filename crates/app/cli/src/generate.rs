@@ -2,10 +2,11 @@
 
 use crate::args::GenerateArgs;
 use crate::failure::Failure;
+use crate::inputs::generated;
 use crate::interrupt::{Interrupt, Stoppable};
+use crate::settings::{GenerateSettings, Kind, PresetWord, Raw, problems_of_generated};
 use crate::terminal;
-use deepshare_trace::generate::{GeneratorOptions, venus_like};
-use deepshare_trace::{Cluster, write_trace};
+use deepshare_trace::{cluster_toml, write_trace};
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -22,25 +23,31 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
         refuse(path, args.force)?;
     }
     let interrupt = Interrupt::listen();
-    let (trace, cluster) = venus_like(args.seed, &options);
+    let (trace, cluster) = generated(&options, args.seed);
     interrupt.gentle();
     write(&args.out, args.force, &interrupt, |out| write_trace(&trace, out))?;
     terminal::say(&format!("wrote {} jobs to {}", trace.jobs.len(), args.out.display()));
     if let Some(path) = &args.cluster_out {
-        let text = cluster_toml(&cluster, args.seed);
+        let (preset, seed) = (options.preset.name(), args.seed);
+        let command = format!("deepshare generate --preset {preset} --seed {seed}");
+        let text = format!("# The cluster of `{command}`.\n{}", cluster_toml(&cluster));
         write(path, args.force, &interrupt, |out| out.write_all(text.as_bytes()))?;
         terminal::say(&format!("wrote {} nodes to {}", cluster.nodes.len(), path.display()));
     }
     Ok(())
 }
 
-fn options(args: &GenerateArgs) -> Result<GeneratorOptions, Failure> {
-    let usage = |what: &str| Failure::Usage(what.to_owned());
-    let days = u32::try_from(args.days).ok().filter(|days| (1..=36_500).contains(days));
-    let days = days.ok_or_else(|| usage("--days: use 1 to 36500"))?;
-    let Some(jobs) = args.jobs else { return Ok(GeneratorOptions::days(days)) };
-    let jobs = u32::try_from(jobs).ok().filter(|jobs| (1..=50_000_000).contains(jobs));
-    Ok(GeneratorOptions { jobs: jobs.ok_or_else(|| usage("--jobs: use 1 to 50000000"))?, days })
+fn options(args: &GenerateArgs) -> Result<GenerateSettings, Failure> {
+    let preset = PresetWord::read(&Raw::text(&args.preset)).ok_or_else(|| {
+        Failure::Usage(format!("--preset {}: use {}", args.preset, PresetWord::in_words()))
+    })?;
+    let options = GenerateSettings { preset, jobs: args.jobs, days: args.days };
+    match problems_of_generated(&options).first() {
+        Some((name, what)) => {
+            Err(Failure::Usage(format!("--{}: {what}", name.trim_start_matches("generate."))))
+        }
+        None => Ok(options),
+    }
 }
 
 fn refuse(path: &Path, force: bool) -> Result<(), Failure> {
@@ -78,25 +85,4 @@ fn write(
         kept.map(drop).map_err(|error| error.error)
     });
     written.map_err(interrupt.failure(path))
-}
-
-/// A cluster of partitions, one kind of nodes a tenant, as our TOML.
-fn cluster_toml(cluster: &Cluster, seed: u64) -> String {
-    let mut text = format!("# The cluster of `deepshare generate --seed {seed}`.\n");
-    for (index, tenant) in cluster.tenants.iter().enumerate() {
-        let own = |node: &&deepshare_trace::NodeEntry| {
-            node.tenant.is_some_and(|tenant| tenant.index() == index)
-        };
-        let count = cluster.nodes.iter().filter(own).count();
-        let Some(first) = cluster.nodes.iter().find(own) else { continue };
-        let (name, gpus) = (&tenant.name, first.gpus);
-        text += &format!(
-            "\n[[node]]\nname = \"{name}\"\ncount = {count}\ngpus = {gpus}\ntenant = \"{name}\"\n"
-        );
-    }
-    for tenant in &cluster.tenants {
-        let (name, quota) = (&tenant.name, tenant.quota.total());
-        text += &format!("\n[[tenant]]\nname = \"{name}\"\nquota = {quota}\n");
-    }
-    text
 }

@@ -1,11 +1,11 @@
 //! From settings to what a simulation takes: the jobs, the cluster, and settings for each policy.
 
 use crate::failure::Failure;
-use crate::settings::{Capacity, ClassesFrom, EstimatesFrom, Settings};
+use crate::settings::{Capacity, ClassesFrom, EstimatesFrom, GenerateSettings, Preset, Settings};
 use deepshare_engine::CapacityMode;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{Classes, Estimator, OutageModel, Outages, SimSettings, read_outages};
-use deepshare_trace::generate::{GeneratorOptions, venus_like};
+use deepshare_trace::generate::{GeneratorOptions, SCALE_JOBS, scale, testbed, venus_like};
 use deepshare_trace::{
     Cluster, ClusterOptions, ReadOptions, Trace, read_cluster, read_estimates, read_trace,
 };
@@ -29,7 +29,7 @@ pub struct Inputs {
 /// If a file cannot be used.
 pub fn load(settings: &Settings) -> Result<Inputs, Failure> {
     let (Some(trace), Some(cluster)) = (&settings.trace.file, &settings.cluster.file) else {
-        let (trace, cluster) = venus_like(settings.seed(), &generator(settings));
+        let (trace, cluster) = generated(&settings.generate, settings.seed());
         return Ok(Inputs { trace, cluster });
     };
     let per_node = u32::try_from(settings.cluster.gpus_per_node);
@@ -49,12 +49,19 @@ pub fn load(settings: &Settings) -> Result<Inputs, Failure> {
     Ok(Inputs { trace, cluster })
 }
 
-fn generator(settings: &Settings) -> GeneratorOptions {
+/// The history that needs no file. Its numbers are within the limits of settings.
+pub fn generated(generate: &GenerateSettings, seed: u64) -> (Trace, Cluster) {
     let small = |number: u64| u32::try_from(number).expect("settings keep it in range");
-    let days = small(settings.generate.days);
-    match settings.generate.jobs {
-        Some(jobs) => GeneratorOptions { jobs: small(jobs), days },
-        None => GeneratorOptions::days(days),
+    let jobs = generate.jobs.map(small);
+    match generate.preset {
+        Preset::Testbed => testbed(seed),
+        Preset::Scale => scale(seed, jobs.unwrap_or(SCALE_JOBS)),
+        Preset::Venus => {
+            let usual = GeneratorOptions::default();
+            let options = generate.days.map_or(usual, |days| GeneratorOptions::days(small(days)));
+            let jobs = jobs.unwrap_or(options.jobs);
+            venus_like(seed, &GeneratorOptions { jobs, ..options })
+        }
     }
 }
 

@@ -14,8 +14,10 @@ mod source;
 mod tests;
 mod write;
 
-pub use choices::{Capacity, ClassesFrom, Compat, EstimatesFrom};
+pub use check::generated as problems_of_generated;
+pub use choices::{Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord};
 pub use keys::{KEYS, Key};
+pub use kind::Kind;
 pub use reference::reference;
 pub use source::{Assignment, Raw, from_file, from_text};
 pub use write::{to_json, to_toml};
@@ -51,7 +53,7 @@ pub struct Settings {
     pub trace: TraceSettings,
     /// The cluster.
     pub cluster: ClusterSettings,
-    /// The built-in month.
+    /// The history that needs no file.
     pub generate: GenerateSettings,
     /// Node failures.
     pub outages: OutageSettings,
@@ -84,13 +86,15 @@ pub struct ClusterSettings {
     pub gpus_per_node: u64,
 }
 
-/// The built-in month.
+/// The history that needs no file.
 #[derive(Clone, Debug)]
 pub struct GenerateSettings {
-    /// Number of jobs; so many that the load is that of Venus if `None`.
+    /// Which one.
+    pub preset: Preset,
+    /// Number of jobs; the usual one, for the month by its days, if `None`.
     pub jobs: Option<u64>,
-    /// Days over which they are submitted.
-    pub days: u64,
+    /// Days over which those of the month are submitted; the usual 26 if `None`.
+    pub days: Option<u64>,
 }
 
 /// Node failures.
@@ -141,7 +145,7 @@ impl Settings {
             negative_estimate: None,
             trace: TraceSettings::default(),
             cluster: ClusterSettings { file: None, gpus_per_node: 8 },
-            generate: GenerateSettings { jobs: None, days: 26 },
+            generate: GenerateSettings { preset: Preset::Venus, jobs: None, days: None },
             outages: OutageSettings::default(),
             runs: runs.into(),
         };

@@ -84,6 +84,9 @@ fn flags(args: &SimulateArgs) -> Vec<Assignment> {
     if !args.policy.is_empty() {
         flag("--policy", "policy", Raw::text(&args.policy.join(",")));
     }
+    if let Some(preset) = &args.preset {
+        flag("--preset", "generate.preset", Raw::text(preset));
+    }
     if let Some(source) = &args.estimates {
         flag("--estimates", "estimates.from", Raw::text(source));
     }

@@ -28,7 +28,7 @@ pub use actuation::{Actuation, Delay};
 pub use classes::Classes;
 pub use error::SimError;
 pub use estimates::Estimator;
-pub use outages::{Outage, OutageModel, Outages, read_outages};
+pub use outages::{Outage, OutageKind, OutageModel, Outages, read_outages};
 pub use restart::Restart;
 pub use settings::{Oversize, SimSettings};
 pub use simulation::{Watch, simulate};

@@ -1,7 +1,7 @@
 //! The event queue: a total order of everything that will happen.
 
 use deepshare_engine::Event;
-use deepshare_model::{AttemptId, NodeId, Time};
+use deepshare_model::{AttemptId, JobId, NodeId, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,8 +14,14 @@ pub(crate) enum Due {
     NodeFails(NodeId),
     /// A node comes back.
     NodeReturns(NodeId),
+    /// A node is closed for new work, or opened.
+    Cordons(NodeId, bool),
     /// The next job of the trace arrives.
     Arrival,
+    /// The owner of a held job lets it go.
+    Releases(JobId),
+    /// The owner withdraws a job. Void if it has ended.
+    Withdraws(JobId),
     /// A binding takes effect.
     Binds(AttemptId),
     /// A bound attempt starts.
@@ -31,8 +37,8 @@ impl Due {
     fn kind(&self) -> u8 {
         match self {
             Due::WorkDone(_) => 0,
-            Due::NodeFails(_) | Due::NodeReturns(_) => 1,
-            Due::Arrival => 2,
+            Due::NodeFails(_) | Due::NodeReturns(_) | Due::Cordons(..) => 1,
+            Due::Arrival | Due::Releases(_) | Due::Withdraws(_) => 2,
             Due::Binds(_) | Due::Starts(_) | Due::LetsGo(_) => 3,
             Due::News(_) => 4,
         }

@@ -3,7 +3,7 @@
 use crate::classes::Classes;
 use crate::error::SimError;
 use crate::estimates::Predictor;
-use crate::outages::{OutageModel, Outages, exponential};
+use crate::outages::{Outage, OutageModel, Outages, exponential};
 use crate::queue::Due;
 use crate::quota_meter::{AVOIDABLE_UP_TO_GPUS, QuotaMeter};
 use crate::settings::{Oversize, SimSettings};
@@ -61,6 +61,10 @@ struct Simulation<'a> {
     quotas: QuotaMeter,
     outages: Vec<Pcg64Mcg>,
     now: Time,
+    /// Nodes that take nothing new.
+    closed: Vec<NodeId>,
+    /// Changes of mind of jobs' owners that are still to come.
+    owners: usize,
     /// The trace's next job; jobs have the same number in trace and engine.
     next_arrival: usize,
     commands: Vec<Command>,
@@ -104,6 +108,8 @@ impl<'a> Simulation<'a> {
             quotas: quota_meter(trace, workload, settings),
             outages: Vec::new(),
             now: Time::ZERO,
+            closed: Vec::new(),
+            owners: 0,
             next_arrival: 0,
             commands: Vec::new(),
             counters: Counters::default(),
@@ -125,9 +131,8 @@ impl<'a> Simulation<'a> {
         match &self.settings.outages {
             Outages::None => {}
             Outages::Listed(outages) => {
-                for outage in outages {
-                    self.world.queue.push(outage.from, Due::NodeFails(outage.node));
-                    self.world.queue.push(outage.until, Due::NodeReturns(outage.node));
+                for (at, due) in outages.iter().flat_map(Outage::events) {
+                    self.world.queue.push(at, due);
                 }
             }
             Outages::Drawn(model) => {
@@ -191,6 +196,7 @@ impl<'a> Simulation<'a> {
         let next = [self.world.queue.next_at(), self.engine.next_wakeup()];
         let Some(next) = next.into_iter().flatten().min() else { return Err(self.stuck()) };
         let only_outages = self.next_arrival >= self.trace.jobs.len()
+            && self.owners == 0
             && self.engine.next_wakeup().is_none()
             && self.nothing_moves();
         if only_outages && !matches!(self.settings.outages, Outages::Listed(_)) {
@@ -211,6 +217,18 @@ impl<'a> Simulation<'a> {
     fn happen(&mut self, due: Due) -> Result<(), SimError> {
         match due {
             Due::Arrival => self.arrive()?,
+            Due::Releases(job) => {
+                self.owners -= 1;
+                if !self.world.is_over(job) {
+                    self.step(&Event::Unheld { job })?;
+                }
+            }
+            Due::Withdraws(job) => {
+                self.owners -= 1;
+                if self.world.withdraw(self.now, job) {
+                    self.step(&Event::Cancelled { job })?;
+                }
+            }
             Due::WorkDone(attempt) => {
                 if let Some(job) = self.world.work_done(self.now, attempt) {
                     let duration = self.trace.jobs[job.index()].duration;
@@ -230,6 +248,11 @@ impl<'a> Simulation<'a> {
                     self.world.queue.push(at, Due::NodeFails(node));
                 }
                 self.step(&Event::NodeRecovered { node })?;
+            }
+            Due::Cordons(node, cordoned) => {
+                self.closed.retain(|&other| other != node);
+                self.closed.extend(cordoned.then_some(node));
+                self.step(&Event::NodeCordoned { node, cordoned })?;
             }
             Due::Binds(attempt) => self.world.bind(self.now, attempt),
             Due::Starts(attempt) => self.world.start(self.now, attempt),
@@ -259,6 +282,21 @@ impl<'a> Simulation<'a> {
         self.step(&Event::Submitted { job, spec })?;
         if let Some(run_time) = estimate {
             self.step(&Event::Estimated { job, run_time })?;
+        }
+        self.owner_plans(job)
+    }
+
+    /// Holds a job that its owner holds, and schedules its release and withdrawal.
+    fn owner_plans(&mut self, job: JobId) -> Result<(), SimError> {
+        let plans = &self.trace.jobs[job.index()];
+        if let Some(until) = plans.hold_until.filter(|&until| until > self.now) {
+            self.step(&Event::Held { job })?;
+            self.world.queue.push(until, Due::Releases(job));
+            self.owners += 1;
+        }
+        if let Some(at) = plans.cancel {
+            self.world.queue.push(at, Due::Withdraws(job));
+            self.owners += 1;
         }
         Ok(())
     }
@@ -315,10 +353,19 @@ impl<'a> Simulation<'a> {
     fn measure(&mut self) {
         for (index, pool) in self.engine.state().pools().iter().enumerate() {
             let (usable, free) = (pool.usable_gpus(), pool.free_gpus());
-            let waiting = pool.waiting_jobs();
-            self.meter.set_pool(PoolId::from_index(index), usable, usable - free, waiting);
+            let (waiting, pool) = (pool.waiting_jobs(), PoolId::from_index(index));
+            let held = self.held_on_closed(pool);
+            self.meter.set_pool(pool, usable + held, usable - free + held, waiting);
         }
         self.quotas.measure(self.now, self.engine.state());
+    }
+
+    /// GPUs in use on nodes of a pool that take nothing new. They are no longer the pool's to give.
+    fn held_on_closed(&self, pool: PoolId) -> u32 {
+        let nodes = self.closed.iter().map(|node| &self.engine.state().nodes()[node.index()]);
+        let closed = nodes
+            .filter(|node| node.spec.pool == pool && node.condition == NodeCondition::Cordoned);
+        closed.map(|node| node.held().count()).sum()
     }
 
     fn waiting(&self) -> u64 {

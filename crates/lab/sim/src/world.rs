@@ -11,8 +11,8 @@ use crate::workload::Workload;
 use deepshare_audit::WorkLedger;
 use deepshare_engine::{BindFailure, Command, Event, EvictReason};
 use deepshare_metrics::JobRecord;
-use deepshare_model::{AttemptId, JobId, PoolId, Span, Time};
-use deepshare_trace::Trace;
+use deepshare_model::{AttemptId, JobId, Outcome, PoolId, Span, Time};
+use deepshare_trace::{Trace, TraceJob};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
@@ -21,6 +21,13 @@ use std::collections::VecDeque;
 pub(crate) fn stream(seed: u64, purpose: u64) -> Pcg64Mcg {
     // Any odd constant spreads purposes over seeds; this is 2^64 over the golden ratio.
     Pcg64Mcg::seed_from_u64(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// When a job may first start: what waiting and completion times count from. Time in which its
+/// owner holds it is nobody's delay.
+fn eligible(job: &TraceJob) -> Time {
+    let released = job.hold_until.map_or(job.submit, |until| until.max(job.submit));
+    job.cancel.map_or(released, |cancel| cancel.min(released))
 }
 
 /// What an attempt is really doing.
@@ -82,7 +89,7 @@ impl World {
                     pool: workload.tenants.get(spec.tenant.index()).map_or(PoolId(0), |t| t.pool),
                     class: spec.class,
                     gpus: spec.demand.gpus,
-                    submit: spec.submit,
+                    submit: eligible(job),
                     duration: job.duration,
                     first_start: None,
                     end: None,
@@ -98,7 +105,7 @@ impl World {
         let jobs = trace.jobs.iter().map(|job| JobTruth {
             saved: Span::ZERO,
             owed: Span::ZERO,
-            waits_since: Some(job.submit),
+            waits_since: Some(eligible(job)),
             ledger: WorkLedger {
                 work: job.duration,
                 progressed: Span::ZERO,
@@ -307,6 +314,29 @@ impl World {
     pub(crate) fn let_go(&mut self, now: Time, attempt: AttemptId) {
         self.attempts[attempt.index()].truth = Truth::Gone;
         self.tell(now, attempt, Event::DevicesReleased { attempt });
+    }
+
+    /// The owner withdraws a job, waiting or running. False if it was over already. Whatever runs of
+    /// it is stopped by the engine.
+    pub(crate) fn withdraw(&mut self, now: Time, job: JobId) -> bool {
+        let (record, truth) = (&mut self.records[job.index()], &mut self.jobs[job.index()]);
+        if truth.over {
+            return false;
+        }
+        if let Some(since) = truth.waits_since.take() {
+            record.waited += now.saturating_since(since);
+        }
+        truth.over = true;
+        record.outcome = Outcome::Cancelled;
+        record.end = Some(now);
+        self.just_ended.push(job);
+        self.ended += 1;
+        true
+    }
+
+    /// True if the job has ended or will never run.
+    pub(crate) fn is_over(&self, job: JobId) -> bool {
+        self.jobs[job.index()].over
     }
 
     /// A job that the cluster can never run is left out.

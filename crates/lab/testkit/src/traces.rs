@@ -20,6 +20,8 @@ pub fn plain_job(index: usize, gpus: u32, submit: Time, duration: Span) -> Trace
         class: None,
         priority: 0,
         requested_time: None,
+        cancel: None,
+        hold_until: None,
         row: index as u64 + 1,
     }
 }

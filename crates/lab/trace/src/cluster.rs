@@ -2,12 +2,14 @@
 
 mod toml;
 mod vc_config;
+mod write;
 
 use crate::error::{Problem, Problems, TraceError};
 use crate::source::{Lines, read_text};
 use deepshare_model::{GpuTypeId, Quota, Span, TenantId};
 use std::io::{Cursor, Read};
 use std::path::Path;
+pub use write::cluster_toml;
 
 /// Largest cluster file, in bytes.
 const MAX_BYTES: usize = 16 << 20;

@@ -1,9 +1,11 @@
-//! A month of jobs that needs no file: same statistics as the published Venus month, other jobs.
+//! Histories that need no file. [`venus_like`]: a month with the statistics of the published Venus
+//! month, but other jobs. [`scale`]: a million jobs on ten thousand GPUs. [`testbed`]: fifty on
+//! sixteen.
 //!
-//! Virtual clusters (named `vc01` and on) differ as the published ones do in size, users, job
+//! The month: virtual clusters (named `vc01` and on) differ as the published ones do in size, users, job
 //! sizes, durations and load. Users submit in batches, some of them in several virtual clusters,
 //! and wait with heavy jobs until there is room.
-//! The same seed gives the same month on every platform.
+//! The same seed gives the same history on every platform.
 
 mod arrivals;
 mod durations;
@@ -12,14 +14,16 @@ mod scale;
 mod sizes;
 mod statistics;
 mod stream;
+mod testbed;
 
 use crate::cluster::{Cluster, NodeEntry};
 use crate::report::ImportReport;
 use crate::trace::{Trace, TraceJob};
 use deepshare_model::{GpuTypeId, Outcome, Span, TenantId, Time, UserId};
-pub use scale::scale;
+pub use scale::{SCALE_JOBS, scale};
 use statistics::{CLUSTERS, DAYS, JOBS, OUTCOMES, SHARED_USERS, USERS};
 use stream::{Purpose, Stream, cumulative};
+pub use testbed::testbed;
 
 /// Size of a generated history. The cluster stays 135 nodes of 8 GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,6 +190,8 @@ fn fill(
                 class: None,
                 priority: 0,
                 requested_time: None,
+                cancel: None,
+                hold_until: None,
                 row: 0,
             });
         }

@@ -27,7 +27,7 @@ mod trace;
 mod write;
 
 pub use cluster::{
-    Cluster, ClusterOptions, NodeEntry, TenantEntry, read_cluster, read_cluster_from,
+    Cluster, ClusterOptions, NodeEntry, TenantEntry, cluster_toml, read_cluster, read_cluster_from,
 };
 pub use error::{Problem, Problems, TraceError};
 pub use estimates::{Estimates, read_estimates, read_estimates_from};

@@ -1,5 +1,6 @@
 //! Reads a job history: rows become jobs, and what cannot be a job becomes a problem.
 
+mod arrays;
 mod checks;
 mod columns;
 mod fields;
@@ -17,7 +18,7 @@ use crate::times;
 use crate::trace::{Trace, TraceJob};
 use columns::Columns;
 use deepshare_model::{GpuTypeId, Span, TenantId, Time, UserId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
@@ -116,6 +117,8 @@ struct Reader<'a> {
     users: Names,
     gpu_types: Names,
     jobs: Vec<RawJob>,
+    /// Jobs of each row that is an array, by line.
+    arrays: BTreeMap<u64, u32>,
     dropped_ids: BTreeSet<String>,
 }
 
@@ -130,6 +133,7 @@ impl<'a> Reader<'a> {
             users: Names::default(),
             gpu_types: Names::starting_with(&options.known_gpu_types),
             jobs: Vec::new(),
+            arrays: BTreeMap::new(),
             dropped_ids: BTreeSet::new(),
         }
     }
@@ -163,6 +167,9 @@ impl<'a> Reader<'a> {
         let duration =
             row.scaled(c.duration, self.scale, MAX_DURATION_US, UNIT_HINT).map_err(&mut note);
         let extra = fields::Extra::read(row, c, self.scale, &mut note);
+        if let Ok(submit) = submit {
+            extra.check_times(row, c, submit, &mut note);
+        }
         let (Ok(id), Ok(gpus), Ok(tenant), Ok(user), Ok(submit), Ok(duration), false) =
             (id, gpus, tenant, user, submit, duration, failed)
         else {
@@ -187,8 +194,13 @@ impl<'a> Reader<'a> {
             class: extra.class,
             priority: extra.priority,
             requested_time: extra.requested_time,
+            cancel: extra.cancel,
+            hold_until: extra.hold_until,
             row: row.line,
         };
+        if let Some(tasks) = extra.tasks {
+            self.arrays.insert(row.line, tasks);
+        }
         self.jobs.push(RawJob { submit, job });
         Verdict::Job
     }
@@ -244,7 +256,7 @@ impl<'a> Reader<'a> {
             &mut report,
             |job| {
                 if options.order.is_some() {
-                    dropped_ids.insert(job.id.clone());
+                    dropped_ids.extend(arrays::ids(job, &self.arrays));
                 }
             },
         );
@@ -252,6 +264,7 @@ impl<'a> Reader<'a> {
         if kept.is_empty() {
             return Err(checks::nothing_left(&report));
         }
+        let kept = arrays::expand(kept, &self.arrays, options.max_lines, &mut report)?;
         report.zero_durations = kept.iter().filter(|job| job.duration.is_zero()).count() as u64;
         let mut trace = Trace {
             jobs: kept,

@@ -49,6 +49,10 @@ pub struct TraceJob {
     pub priority: i32,
     /// The run time its owner asked for, where the file has one.
     pub requested_time: Option<Span>,
+    /// When its owner withdraws it, if it has not ended by then.
+    pub cancel: Option<Time>,
+    /// Its owner asks that it not start before this.
+    pub hold_until: Option<Time>,
     /// Line of the file, from 1 (the header); for a generated job its position, from 1.
     pub row: u64,
 }

@@ -1,11 +1,12 @@
 //! The comparison that people read.
 
 use super::{Report, grouped, with_decimals};
-use crate::settings::Compat;
+use crate::settings::{Compat, Preset};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use deepshare_engine::CapacityMode;
 use deepshare_metrics::Summary;
 use deepshare_sim::{Classes, SimSettings};
+use std::cmp::Ordering;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const SECONDS_PER_HOUR: f64 = 3_600.0;
@@ -71,9 +72,13 @@ fn figures(report: &Report<'_>, gap: u16, narrow: bool) -> String {
         row.extend(numbers(summary, in_days));
         rows.push(row);
     }
-    if let Some(first) = report.summaries.first() {
+    // Pools of their own bind tighter than one for all: only the least bound holds for every run.
+    let bounded = |summary: &&Summary| summary.value("bound_jct_mean_s").as_f64();
+    let loosest = (report.summaries.iter())
+        .min_by(|a, b| bounded(a).partial_cmp(&bounded(b)).unwrap_or(Ordering::Equal));
+    if let Some(loosest) = loosest {
         let mut row = names("lower-bound", "", narrow);
-        row.extend(bound(first));
+        row.extend(bound(loosest));
         row.resize(header.len(), String::new());
         rows.push(row);
     }
@@ -97,11 +102,16 @@ fn heading(report: &Report<'_>) -> String {
         None | Some(Classes::AsGiven) => String::new(),
         Some(classes) => format!(", classes {}", classes.name()),
     };
+    let built_in = match settings.generate.preset {
+        Preset::Venus => "built-in month",
+        Preset::Scale => "built-in `scale`",
+        Preset::Testbed => "built-in `testbed`",
+    };
     let mut text = format!(
         "trace    {}: {} jobs of {} tenants in {} days\n\
          cluster  {}: {} GPUs in {} nodes\n\
          run      capacity {capacity}, seed {}{compat}{classes}\n",
-        file(&settings.trace.file, "built-in month"),
+        file(&settings.trace.file, built_in),
         grouped(trace.jobs.len() as f64),
         trace.tenants.len(),
         with_decimals(days, 1),
@@ -168,7 +178,8 @@ fn numbers(summary: &Summary, in_days: bool) -> [String; 8] {
     ]
 }
 
-/// What nothing can beat. It is about jobs and cluster, so it is the same for every policy.
+/// What nothing can beat. It is about jobs and pools, so it is the same for every policy that has
+/// the same pools.
 fn bound(summary: &Summary) -> [String; 4] {
     let least = summary.value("bound_jct_mean_s").as_f64();
     let duration = summary.value("duration_mean_s").as_f64();

@@ -2,7 +2,7 @@
 
 use super::choices::AblationWord;
 use super::kind::{Flag, Kind};
-use super::{Assignment, ClassesFrom, Problem, Settings};
+use super::{Assignment, ClassesFrom, GenerateSettings, Preset, Problem, Settings};
 use deepshare_policies::PolicyConfig;
 
 /// Largest job list the generator is asked for.
@@ -14,6 +14,7 @@ const MAX_DAYS: u64 = 36_500;
 pub fn problems(settings: &Settings, assignments: &[Assignment]) -> Vec<Problem> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
     numbers(settings, &mut found);
+    found.extend(generated(&settings.generate));
     policies(settings, &mut found);
     classes(settings, &mut found);
     ablation(assignments, &mut found);
@@ -34,15 +35,6 @@ fn numbers(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
     if !(1..=64).contains(&per_node) {
         found.push(("cluster.gpus_per_node", format!("{per_node} is not between 1 and 64")));
     }
-    let days = settings.generate.days;
-    if !(1..=MAX_DAYS).contains(&days) {
-        found.push(("generate.days", format!("{days} is not between 1 and {MAX_DAYS}")));
-    }
-    if let Some(jobs) = settings.generate.jobs
-        && !(1..=MAX_JOBS).contains(&jobs)
-    {
-        found.push(("generate.jobs", format!("{jobs} is not between 1 and {MAX_JOBS}")));
-    }
     let run = &settings.runs[0];
     if run.engine.backoff_max < run.engine.backoff_first {
         found.push(("backoff.max_s", "is less than backoff.first_s".to_owned()));
@@ -54,6 +46,29 @@ fn numbers(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
         let what = "news is lost, but resync takes no time, so that loss has no effect; set it";
         found.push(("actuation.resync_s", what.to_owned()));
     }
+}
+
+/// What is wrong with the history that needs no file.
+pub fn generated(generate: &GenerateSettings) -> Vec<(&'static str, String)> {
+    let mut found = Vec::new();
+    let preset = generate.preset;
+    if let Some(days) = generate.days {
+        if preset != Preset::Venus {
+            let what = format!("is for the month, not for `{}`; leave it out", preset.name());
+            found.push(("generate.days", what));
+        } else if !(1..=MAX_DAYS).contains(&days) {
+            found.push(("generate.days", format!("{days} is not between 1 and {MAX_DAYS}")));
+        }
+    }
+    if let Some(jobs) = generate.jobs {
+        if preset == Preset::Testbed {
+            let what = "`testbed` always has the same number of jobs; leave it out";
+            found.push(("generate.jobs", what.to_owned()));
+        } else if !(1..=MAX_JOBS).contains(&jobs) {
+            found.push(("generate.jobs", format!("{jobs} is not between 1 and {MAX_JOBS}")));
+        }
+    }
+    found
 }
 
 fn policies(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
@@ -118,9 +133,14 @@ fn inputs(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
         let what = "there is no trace to order; give one with `--trace FILE`";
         found.push(("trace.order_file", what.to_owned()));
     }
-    if trace.file.is_some() && settings.generate.jobs.is_some() {
-        let what = "the built-in month is not used where a trace is given; leave it out";
-        found.push(("generate.jobs", what.to_owned()));
+    let generate = &settings.generate;
+    let unused = [
+        ("generate.jobs", generate.jobs.is_some()),
+        ("generate.preset", generate.preset != Preset::Venus),
+    ];
+    for (name, _) in unused.into_iter().filter(|&(_, said)| said && trace.file.is_some()) {
+        let what = "no history is generated where a trace is given; leave it out";
+        found.push((name, what.to_owned()));
     }
 }
 

@@ -27,6 +27,28 @@ pub enum Capacity {
     Mode(CapacityMode),
 }
 
+/// A history that needs no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// A month like a published one.
+    Venus,
+    /// A million jobs on ten thousand GPUs.
+    Scale,
+    /// Fifty jobs on sixteen GPUs.
+    Testbed,
+}
+
+impl Preset {
+    /// Its name in settings and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Venus => "venus",
+            Preset::Scale => "scale",
+            Preset::Testbed => "testbed",
+        }
+    }
+}
+
 /// Where the classes of jobs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassesFrom {
@@ -124,6 +146,8 @@ words!(CapacityWord, Capacity, "How quotas bind.",
 words!(ClassesWord, ClassesFrom, "Where the classes of jobs come from.",
     "trace" => ClassesFrom::Trace, "coin" => ClassesFrom::Coin,
     "overflow" => ClassesFrom::Overflow);
+words!(PresetWord, Preset, "A history that needs no file.",
+    "venus" => Preset::Venus, "scale" => Preset::Scale, "testbed" => Preset::Testbed);
 words!(AblationWord, Ablation, "What DeepShare does without.",
     "none" => Ablation::None, "ord" => Ablation::Order, "rec" => Ablation::Reclaim,
     "all" => Ablation::All);

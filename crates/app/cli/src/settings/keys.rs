@@ -3,7 +3,8 @@
 use super::Settings;
 use super::choices::{
     Ablation, AblationWord, CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord,
-    FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, TiesWord, TimeUnitWord,
+    FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, TiesWord,
+    TimeUnitWord,
 };
 use super::kind::{
     Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
@@ -517,7 +518,7 @@ pub const KEYS: &[Key] = &[
         "",
         FileOrNone,
         settings.outages.file,
-        "a CSV `node,from_s,until_s` of node failures"
+        "a CSV of node failures, drains and maintenance; see docs/formats/outages.md"
     ),
     key!(
         "outages.mean_up_s",
@@ -604,13 +605,28 @@ pub const KEYS: &[Key] = &[
         "from the loss of news to the resync that brings it"
     ),
     key!(
+        "generate.preset",
+        "",
+        PresetWord,
+        settings.generate.preset,
+        "the history that is replayed without `trace.file`: a month like a published one, a million \
+         jobs on 10,000 GPUs, or 50 jobs on 16; flag `--preset`"
+    ),
+    key!(
         "generate.jobs",
         "jobs",
         CountOrAuto,
         settings.generate.jobs,
-        "jobs of the built-in month; `auto`: 917.65 a day, 23,859 in 26 days"
+        "its jobs; `auto`: 917.65 a day, 23,859 in 26 days; of `scale` 1,000,000; `testbed` always \
+         has 50"
     ),
-    key!("generate.days", "days", Count, settings.generate.days, "days of the built-in month"),
+    key!(
+        "generate.days",
+        "days",
+        CountOrAuto,
+        settings.generate.days,
+        "days of the month; `auto`: 26; other histories are as long as their load asks"
+    ),
     key!(
         "max_idle_steps",
         "steps",

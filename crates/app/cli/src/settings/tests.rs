@@ -60,6 +60,7 @@ fn every_value_of_every_key_reads_back_as_itself() {
         "actuation.loss=1",
         "actuation.resync_s=60",
         "generate.jobs=7",
+        "generate.days=3",
         "classes=coin",
         "best_effort_share=0.25",
         "class_seed=9",

@@ -98,6 +98,36 @@ fn the_built_in_month_replays_from_its_files_as_from_memory() {
 }
 
 #[test]
+fn every_preset_replays_from_its_files_as_from_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    for (preset, sizes) in [("testbed", &[][..]), ("scale", &["2000"])] {
+        let jobs: Vec<&str> = sizes.iter().flat_map(|&jobs| ["--jobs", jobs]).collect();
+        let files = ["--out", "t.csv", "--cluster-out", "c.toml", "--force"];
+        let generate = [&["generate", "--preset", preset, "--seed", "3"][..], &jobs, &files];
+        run_in(here, &generate.concat()).ok();
+        let policies = ["--policy", "deepshare,fifo", "--set", "fifo.skip=true", "--json"];
+        let trace = ["simulate", "--trace", "t.csv", "--cluster", "c.toml"];
+        let set: Vec<String> = sizes.iter().map(|jobs| format!("generate.jobs={jobs}")).collect();
+        let sets: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+        let built_in = [&["simulate", "--preset", preset, "--seed", "3"][..], &sets];
+        let hashes = |args: &[&str]| hashes(&run_in(here, &[args, &policies].concat()).json());
+        assert_eq!(hashes(&trace), hashes(&built_in.concat()), "{preset}");
+    }
+}
+
+#[test]
+fn what_a_preset_does_not_have_is_refused() {
+    let here = std::path::Path::new(".");
+    let said = run_in(here, &["simulate", "--preset", "scale", "--set", "generate.days=2"]);
+    assert!(said.fails(2).contains("generate.days: is for the month, not for `scale`"));
+    let said = run_in(here, &["generate", "--preset", "testbed", "--jobs", "9", "--out", "no.csv"]);
+    assert!(said.fails(2).contains("--jobs: `testbed` always has the same number of jobs"));
+    let said = run_in(here, &["generate", "--preset", "mars", "--out", "no.csv"]).fails(2);
+    assert!(said.contains("--preset mars: use `venus` or `scale` or `testbed`"), "{said}");
+}
+
+#[test]
 fn completions_know_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let script = run_in(std::path::Path::new("."), &["completions", shell]).ok();

@@ -221,6 +221,29 @@ fn the_example_settings_run() {
 }
 
 #[test]
+fn the_example_of_lending_runs() {
+    let done = run(&["simulate", "--settings", "examples/elastic.toml", "--json", "--audit"]);
+    let runs = done.json()["runs"].clone();
+    assert_eq!((&runs[0]["capacity"], &runs[2]["capacity"]), (&json!("hard"), &json!("elastic")));
+    assert_eq!(runs[2]["classes"], json!("coin 0.4"));
+    assert!(runs[2]["preemptions"].as_u64() > Some(0), "somebody borrowed and gave back");
+}
+
+#[test]
+fn nodes_drain_as_a_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("o.csv");
+    fs::write(&file, "node,from_s,until_s,kind\ngpu-0,0,400000,drain\n").unwrap();
+    let set = format!("outages.file={}", file.display());
+    let args = ["--policy", "fifo", "--set", "oversize=skip", "--json", "--audit", "--set", &set];
+    let drained = run(&example(&args)).json();
+    let plain = run(&example(&["--policy", "fifo", "--json"])).json();
+    let delay = |object: &serde_json::Value| object["runs"][0]["queueing_delay_mean_s"].as_f64();
+    assert!(delay(&drained) > delay(&plain));
+    assert_eq!(drained["runs"][0]["restarts_by_failure"], json!(0));
+}
+
+#[test]
 fn a_file_of_estimates_is_named_and_only_where_it_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("guess.csv");

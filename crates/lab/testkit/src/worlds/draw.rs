@@ -6,7 +6,8 @@ use deepshare_engine::{CapacityMode, EngineSettings, Placer};
 use deepshare_model::{Class, GpuTypeId, NodeId, Outcome, Quota, Span, TenantId, Time, UserId};
 use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
 use deepshare_sim::{
-    Actuation, Delay, Estimator, Outage, OutageModel, Outages, Oversize, Restart, SimSettings,
+    Actuation, Delay, Estimator, Outage, OutageKind, OutageModel, Outages, Oversize, Restart,
+    SimSettings,
 };
 use deepshare_trace::{Cluster, NodeEntry, TenantEntry, Trace, TraceJob};
 use rand::{RngExt, SeedableRng};
@@ -240,7 +241,12 @@ fn outages(rng: &mut Pcg64Mcg, trace: &Trace, cluster: &Cluster) -> Outages {
                 if chance(rng, 50) {
                     let from = Time(rng.random_range(0..=last));
                     let until = from + Span(rng.random_range(1..=300_000_000));
-                    listed.push(Outage { node, from, until });
+                    let kind = match from.0 % 3 {
+                        0 => OutageKind::Drain,
+                        1 => OutageKind::Maintenance { cordon: Time(from.0 / 2) },
+                        _ => OutageKind::Failure,
+                    };
+                    listed.push(Outage { node, from, until, kind });
                 }
             }
             Outages::Listed(listed)

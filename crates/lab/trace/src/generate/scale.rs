@@ -39,6 +39,9 @@ const USERS: (u32, u32, u32) = (100, 4, 500);
 /// Mean gap between jobs of a batch that do not come in one second.
 const GAP_S: f64 = 60.0;
 
+/// Jobs of the usual history.
+pub const SCALE_JOBS: u32 = 1_000_000;
+
 /// `jobs` jobs of 100 tenants on 10,000 GPUs of two types, with quotas by type that sum to the
 /// cluster. The fewer jobs, the shorter the time in which they are submitted: the load is always
 /// 1.05. Classes are stated, two jobs in five are best-effort.
@@ -220,6 +223,8 @@ fn job(tenant: TenantId, kind: &Kind, submit: Time, work: &Work, draw: &mut Draw
         class: Some(if best_effort { Class::BestEffort } else { Class::Guaranteed }),
         priority: kind.priority,
         requested_time: None,
+        cancel: None,
+        hold_until: None,
         row: 0,
     }
 }

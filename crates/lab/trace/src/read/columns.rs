@@ -22,6 +22,9 @@ pub(super) struct Columns {
     pub memory: Option<Column>,
     pub gpu_memory: Option<Column>,
     pub requested: Option<Column>,
+    pub cancel: Option<Column>,
+    pub hold_until: Option<Column>,
+    pub tasks: Option<Column>,
 }
 
 /// Required columns, in the order of [`Columns`].
@@ -62,6 +65,9 @@ impl Columns {
         let memory = optional("", "memory_mib");
         let gpu_memory = optional("", "gpu_memory_mib");
         let requested = optional("", "requested_s");
+        let cancel = optional("", "cancel_s");
+        let hold_until = optional("", "hold_until_s");
+        let tasks = optional("", "tasks");
         problems.check()?;
         let [id, tenant, gpus, submit, duration] =
             found.map(|column| column.expect("a missing one is a problem, checked above"));
@@ -90,6 +96,9 @@ impl Columns {
             memory,
             gpu_memory,
             requested,
+            cancel,
+            hold_until,
+            tasks,
         };
         Ok((columns, imputed))
     }

@@ -1,15 +1,17 @@
 //! The optional fields of a row.
 
 use super::columns::Columns;
-use super::{MAX_DURATION_US, UNIT_HINT};
+use super::{MAX_DURATION_US, MAX_SUBMIT_US, UNIT_HINT};
 use crate::error::Problem;
 use crate::table::{Column, Row};
-use deepshare_model::{Class, Outcome, Span};
+use deepshare_model::{Class, Outcome, Span, Time};
 
 /// Most CPU cores of a job, in thousandths.
 const MAX_CPU_MILLI: u64 = 1_000_000_000_000;
 /// Most host memory of a job: an exbibyte.
 const MAX_MEMORY_MIB: u64 = 1 << 40;
+/// Most jobs of one array.
+const MAX_TASKS: u64 = 1_000_000;
 /// Most memory of one GPU: a tebibyte.
 const MAX_GPU_MEMORY_MIB: u64 = 1 << 20;
 
@@ -24,6 +26,10 @@ pub(super) struct Extra<'a> {
     pub class: Option<Class>,
     pub priority: i32,
     pub requested_time: Option<Span>,
+    pub cancel: Option<Time>,
+    pub hold_until: Option<Time>,
+    /// Jobs of the array; `None` if the row is a single job.
+    pub tasks: Option<u32>,
 }
 
 impl<'a> Extra<'a> {
@@ -52,6 +58,16 @@ impl<'a> Extra<'a> {
             .map_or(0, |mib| u32::try_from(mib).expect("within the limit on GPU memory"));
         extra.requested_time =
             number(columns.requested, scale, MAX_DURATION_US, UNIT_HINT).map(Span);
+        extra.cancel = number(columns.cancel, scale, MAX_SUBMIT_US, UNIT_HINT).map(Time);
+        extra.hold_until = number(columns.hold_until, scale, MAX_SUBMIT_US, UNIT_HINT).map(Time);
+        if let Some(column) = filled(columns.tasks) {
+            let remedy = "give the number of jobs of the array, or leave it empty for a single job";
+            match row.whole(column, MAX_TASKS, remedy) {
+                Ok(0) => note(row.problem(column, "is an array without jobs", remedy)),
+                Ok(tasks) => extra.tasks = u32::try_from(tasks).ok(),
+                Err(problem) => note(problem),
+            }
+        }
         extra.gpu_type = match columns.gpu_type.map_or(Ok(None), |c| row.optional_name(c)) {
             Ok(name) => name,
             Err(problem) => {
@@ -88,6 +104,27 @@ impl<'a> Extra<'a> {
             }
         }
         extra
+    }
+}
+
+impl Extra<'_> {
+    /// Reports times that are before the submission.
+    pub(super) fn check_times(
+        &self,
+        row: &Row<'_>,
+        columns: &Columns,
+        submit: i64,
+        note: &mut impl FnMut(Problem),
+    ) {
+        let times = [(self.cancel, columns.cancel), (self.hold_until, columns.hold_until)];
+        for (time, column) in times {
+            if let (Some(time), Some(column)) = (time, column)
+                && i64::try_from(time.0).is_ok_and(|time| time < submit)
+            {
+                let remedy = "give a time on the same clock as the submission, not before it";
+                note(row.problem(column, "is before the submission", remedy));
+            }
+        }
     }
 }
 
