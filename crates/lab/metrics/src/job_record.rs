@@ -43,9 +43,13 @@ pub struct JobRecord {
 }
 
 impl JobRecord {
-    /// True if it was over before it ever started: its owner withdrew it.
+    /// True if its owner withdrew it, before it ever started or with work left. A job that the
+    /// trace says was cancelled, but that ran as long as it had run there, is none of these.
     pub fn is_cancelled(&self) -> bool {
-        self.end.is_some() && self.first_start.is_none()
+        let Some(jct) = self.jct() else { return false };
+        // What a job that did all its work has taken at least.
+        let whole = self.waited + self.restart_overhead + self.work_lost + self.duration;
+        self.first_start.is_none() || (self.outcome == Outcome::Cancelled && jct < whole)
     }
 
     /// Job completion time: end less submission. `None` before the end.

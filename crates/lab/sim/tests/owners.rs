@@ -56,6 +56,11 @@ fn a_job_withdrawn_while_it_runs_gives_its_gpus_back_at_once() {
     assert_eq!(seconds(&record.jobs[0]), (Some(0.0), Some(40.0)));
     assert_eq!(record.jobs[0].outcome, Outcome::Cancelled);
     assert_eq!(record.jobs[0].preemptions, 0, "nobody took its GPUs");
+    let summary = deepshare_metrics::Summary::of(&record, &["t"]);
+    let figure = |name: &str| summary.value(name).as_f64();
+    assert_eq!((figure("cancelled"), figure("finished")), (Some(1.0), Some(1.0)));
+    assert_eq!(figure("jct_mean_s"), Some(89.0), "of the job that did its work");
+    assert!(figure("bound_jct_mean_s") <= figure("jct_mean_s"));
     assert_eq!(seconds(&record.jobs[1]), (Some(40.0), Some(90.0)));
 }
 

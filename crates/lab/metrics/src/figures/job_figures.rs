@@ -20,7 +20,7 @@ pub struct JobFigures {
     pub finished: u64,
     /// Those that this cluster can never run.
     pub refused: u64,
-    /// Those that were withdrawn before they ever started.
+    /// Those that were withdrawn, before they ever started or with work left.
     pub cancelled: u64,
     /// End less submission.
     pub jct: Option<Distribution>,
@@ -173,7 +173,7 @@ const COUNTS: &[Scalar<JobFigures>] = &[
         name: "cancelled",
         unit: "jobs",
         better: Better::Neither,
-        definition: "jobs withdrawn before they ever started; in no distribution",
+        definition: "jobs withdrawn before they ever started or with work left; in no distribution",
         get: |f| Value::Count(f.cancelled),
     },
 ];

@@ -29,6 +29,8 @@ fn trace(rows: &[Row]) -> Trace {
         class: Some(class),
         priority: 0,
         requested_time: None,
+        cancel: None,
+        hold_until: None,
         row: index as u64 + 1,
     };
     Trace {
