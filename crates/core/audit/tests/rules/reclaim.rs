@@ -39,7 +39,7 @@ fn best_effort(hand: &mut Hand, gpus: u32) -> JobId {
 
 fn borrows(hand: &mut Hand, attempt: AttemptId, gpus: u32, bits: u64) -> JobId {
     let job = best_effort(hand, gpus);
-    hand.start(attempt, job, &[(N0, bits)]).unwrap();
+    hand.start(attempt, job, &[(N0, bits)]).expect("breaks no rule");
     hand.sees(Event::Running { attempt });
     job
 }
@@ -140,13 +140,13 @@ fn one_is_tired() -> Hand {
     let tired = borrows(&mut hand, A0, 2, 0b11);
     let first = hand.job(2);
     borrows(&mut hand, A1, 2, 0b1100);
-    evict_for(&mut hand, A0, first).unwrap();
-    hand.reserve(A2, first, &[(N0, 0b11)]).unwrap();
+    evict_for(&mut hand, A0, first).expect("breaks no rule");
+    hand.reserve(A2, first, &[(N0, 0b11)]).expect("breaks no rule");
     hand.released(A0);
-    hand.start(A2, first, &[(N0, 0b11)]).unwrap();
+    hand.start(A2, first, &[(N0, 0b11)]).expect("breaks no rule");
     hand.finished(A2);
     hand.released(A2);
-    hand.start(A3, tired, &[(N0, 0b11)]).unwrap();
+    hand.start(A3, tired, &[(N0, 0b11)]).expect("breaks no rule");
     hand.sees(Event::Running { attempt: A3 });
     hand
 }
@@ -229,8 +229,8 @@ fn pair() -> (Engine, Auditor) {
     let auditor = Auditor::new(&settings()).reclaims(rules).checks_assurance();
     let mut both = (Engine::new(settings(), Box::new(Gentle)), auditor);
     let spec = TenantSpec::new(PoolId(0), Quota::uniform(4, 1));
-    step(&mut both, &Event::TenantSet { tenant: T0, spec }).unwrap();
-    step(&mut both, &Event::NodeAdded { node: N0, spec: node_of(4) }).unwrap();
+    step(&mut both, &Event::TenantSet { tenant: T0, spec }).expect("breaks no rule");
+    step(&mut both, &Event::NodeAdded { node: N0, spec: node_of(4) }).expect("breaks no rule");
     both
 }
 
