@@ -27,8 +27,9 @@
 //! # Where to read next
 //!
 //! `violation.rs` lists every rule. `books.rs` is what the auditor believes, `books/events.rs` how
-//! the world changes it, `checks/` what a command must satisfy, `feasible.rs` whether a demand fits, `compare.rs` how its belief is held
-//! against the engine's.
+//! the world changes it, `books/assurance.rs` the quota assurance degrees that follow, `checks/`
+//! what a command must satisfy, `feasible.rs` whether a demand fits, `compare.rs` how its belief is
+//! held against the engine's.
 
 mod auditor;
 mod books;

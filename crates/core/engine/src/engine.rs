@@ -579,6 +579,7 @@ impl Engine {
             self.state.change_account(id, gpu_type, (0, 0));
         }
         self.state.pools[spec.pool.index()].dirty = true;
+        self.state.recount_demand(id);
         self.state.wake_all_keys(spec.pool);
         self.state.note_freed_quota(spec.pool, id);
         self.recheck_unrunnable();

@@ -135,12 +135,6 @@ impl Qad {
         (now.unwrap_or(Degree::ONE), smoothed.unwrap_or(Degree::ONE))
     }
 
-    /// Guaranteed GPUs demanded of one type.
-    pub(crate) fn demand(&self, tenant: TenantId, gpu_type: GpuTypeId) -> u32 {
-        let accounts = self.accounts.get(tenant.index());
-        accounts.and_then(|of| of.get(gpu_type.index())).map_or(0, |account| account.demand)
-    }
-
     /// Guaranteed GPUs demanded and held, over all types.
     pub(crate) fn counts(&self, tenant: TenantId) -> (u32, u32) {
         let accounts = self.accounts.get(tenant.index()).map_or(&[][..], Vec::as_slice);

@@ -5,7 +5,7 @@ use crate::command::{Command, EvictReason, Preemption};
 use crate::job::JobState;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, Span, TenantId, Time};
+use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, PoolId, Span, TenantId, Time};
 
 impl State {
     /// Takes a waiting job out of its queue.
@@ -53,16 +53,16 @@ impl State {
 
     /// Keeps the guaranteed demand of a job's tenant in step: jobs that wait or pause, and those
     /// that hold or are promised devices as guaranteed. A spilled job is served, if not as it was
-    /// promised, and demands nothing until it is promoted or preempted.
+    /// promised, and demands nothing until it is promoted or preempted. A waiting job that takes
+    /// any GPU type counts under the one of which its tenant was promised most.
     fn sync_demand(&mut self, job: JobId) {
         let entry = &self.jobs[job.index()];
         let demand = entry.spec.demand;
         let wanted = match entry.state {
             _ if entry.spec.class != Class::Guaranteed => None,
             JobState::Waiting | JobState::BackingOff { .. } => {
-                let tenant = entry.spec.tenant;
-                let kept = demand.gpu_type.or(entry.demands);
-                Some(kept.unwrap_or_else(|| self.most_quota_left(tenant)))
+                let quota = &self.tenants.spec(entry.spec.tenant).quota;
+                Some(demand.gpu_type.unwrap_or_else(|| quota.largest()))
             }
             JobState::Active(attempt) => {
                 let attempt = self.attempt(attempt);
@@ -85,16 +85,19 @@ impl State {
         self.jobs[job.index()].demands = wanted;
     }
 
-    /// The GPU type of which a tenant has most quota that its guaranteed jobs do not demand yet:
-    /// where a waiting job that takes any type counts.
-    fn most_quota_left(&self, tenant: TenantId) -> GpuTypeId {
-        let types = (0..self.gpu_types()).map(GpuTypeId::from_index);
-        let left = |gpu_type: &GpuTypeId| {
-            let quota = i64::from(self.tenants.spec(tenant).quota.of(*gpu_type));
-            quota - i64::from(self.qad.demand(tenant, *gpu_type))
-        };
-        // The first of equals.
-        types.rev().max_by_key(left).unwrap_or_default()
+    /// Counts a tenant's waiting jobs that take any GPU type anew, after its quotas changed.
+    pub(crate) fn recount_demand(&mut self, tenant: TenantId) {
+        let pools = (0..self.pools.len()).map(PoolId::from_index);
+        let keys = pools.flat_map(|pool| self.active_keys(pool));
+        let untyped = keys.filter(|&key| {
+            let key = self.queues.key(key);
+            key.tenant == tenant && key.demand.gpu_type.is_none()
+        });
+        let waiting = untyped.flat_map(|key| self.waiting_of(key));
+        let pausing = self.timers.iter().map(|&(_, job)| job);
+        for job in waiting.chain(pausing).collect::<Vec<_>>() {
+            self.sync_demand(job);
+        }
     }
 
     /// Changes what a tenant's guaranteed jobs demand and hold.

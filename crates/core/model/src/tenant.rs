@@ -28,6 +28,12 @@ impl Quota {
         self.0.get(gpu_type.index()).copied().unwrap_or(0)
     }
 
+    /// The type of which most was promised, the first of equals.
+    pub fn largest(&self) -> GpuTypeId {
+        let most = self.0.iter().enumerate().rev().max_by_key(|&(_, gpus)| gpus);
+        most.map_or(GpuTypeId::default(), |(index, _)| GpuTypeId::from_index(index))
+    }
+
     /// GPUs of all types.
     pub fn total(&self) -> u32 {
         self.0.iter().sum()

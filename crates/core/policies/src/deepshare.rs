@@ -23,7 +23,7 @@ pub(crate) mod order;
 mod room;
 mod victims;
 
-use deepshare_engine::{Draft, Policy, Preemption, Rank, Reason, State};
+use deepshare_engine::{Draft, Placer, Policy, Preemption, Rank, Reason, State};
 use deepshare_model::{Class, Demand, GpuTypeId, JobId, Span};
 use order::{Order, Streams};
 use serde::{Deserialize, Serialize};
@@ -204,12 +204,18 @@ impl DeepShare {
         };
         let preemption = Preemption { beneficiary: job, phi_nano: Some(choice.phi_nano()) };
         let mark = draft.mark();
-        for victim in choice.victims {
+        for &victim in &choice.victims {
             draft.evict_for(victim, Some(preemption));
         }
         if draft.place_as(job, Class::Guaranteed).is_err() {
             draft.undo_to(mark);
             return false;
+        }
+        if draft.state().settings().placer != Placer::Consolidate {
+            // The search is for consolidated places; others may leave a victim's devices alone.
+            for victim in choice.victims {
+                draft.spare(victim);
+            }
         }
         true
     }

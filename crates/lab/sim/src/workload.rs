@@ -101,11 +101,13 @@ impl Workload {
         for event in self.inventory() {
             engine.step(Time::ZERO, &event, &mut out).expect("no round, no proposal");
         }
-        let mut verdicts: BTreeMap<(TenantId, Demand), Option<String>> = BTreeMap::new();
+        let mut verdicts: BTreeMap<(TenantId, Class, Demand), Option<String>> = BTreeMap::new();
         let mut asked = 0;
         let mut oversize = Vec::new();
         for (index, spec) in self.jobs.iter().enumerate() {
-            let verdict = verdicts.entry((spec.tenant, spec.demand)).or_insert_with(|| {
+            // A tenant's cap is another for each class.
+            let kind = (spec.tenant, spec.class, spec.demand);
+            let verdict = verdicts.entry(kind).or_insert_with(|| {
                 out.clear();
                 let event = Event::Submitted { job: JobId(asked), spec: spec.clone() };
                 asked += 1;

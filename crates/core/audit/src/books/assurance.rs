@@ -97,7 +97,10 @@ impl Books {
             }
             // A spilled job demands nothing until it is promoted or preempted.
             let demands = match job.standing() {
-                Standing::Waiting => Some(job.spec.demand.gpu_type.unwrap_or_default()),
+                Standing::Waiting => {
+                    let largest = || self.tenants.largest(job.spec.tenant);
+                    Some(job.spec.demand.gpu_type.unwrap_or_else(largest))
+                }
                 Standing::Active(_) => live.map(|attempt| attempt.gpu_type),
                 Standing::Ended(_) | Standing::Held | Standing::Refused => None,
             };

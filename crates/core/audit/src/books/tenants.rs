@@ -50,6 +50,11 @@ impl Tenants {
         self.get(tenant).map_or(0, |spec| spec.quota.of(gpu_type))
     }
 
+    /// The GPU type of which a tenant was promised most.
+    pub fn largest(&self, tenant: TenantId) -> GpuTypeId {
+        self.get(tenant).map_or(GpuTypeId::default(), |spec| spec.quota.largest())
+    }
+
     pub fn charge(&mut self, (tenant, class): (TenantId, Class), gpu_type: GpuTypeId, gpus: u32) {
         for tenant in self.lineage(tenant) {
             *self.used.entry((tenant, class, gpu_type)).or_default() += gpus;

@@ -6,6 +6,7 @@ mod evictions;
 mod hand;
 mod placements;
 mod quotas;
+mod reclaim;
 mod refusals;
 mod stale_events;
 mod starts;

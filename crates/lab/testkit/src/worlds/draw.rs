@@ -26,7 +26,11 @@ fn chance(rng: &mut Pcg64Mcg, percent: u32) -> bool {
 pub(super) fn world(seed: u64) -> (Trace, Cluster, SimSettings) {
     let mut rng = Pcg64Mcg::seed_from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x51);
     let rng = &mut rng;
-    let capacity = one(rng, &[CapacityMode::Partition, CapacityMode::Hard, CapacityMode::Pool]);
+    let elastic = CapacityMode::Elastic;
+    let capacity = one(
+        rng,
+        &[CapacityMode::Partition, CapacityMode::Hard, CapacityMode::Pool, elastic, elastic],
+    );
     let cluster = cluster(rng, capacity);
     let trace = trace(rng, &cluster);
     let settings = settings(rng, seed, capacity, &trace, &cluster);
@@ -54,7 +58,8 @@ fn cluster(rng: &mut Pcg64Mcg, capacity: CapacityMode) -> Cluster {
         })
         .collect();
     let all: u32 = nodes.iter().map(|node| node.gpus).sum();
-    let family = capacity == CapacityMode::Hard && tenants > 2 && chance(rng, 40);
+    let quotas = matches!(capacity, CapacityMode::Hard | CapacityMode::Elastic);
+    let family = quotas && tenants > 2 && chance(rng, 40);
     let tenants = (0..tenants)
         .map(|index| {
             let mut quota = Quota::default();
@@ -117,12 +122,20 @@ fn settings(
     trace: &Trace,
     cluster: &Cluster,
 ) -> SimSettings {
-    let name = one(rng, &PolicyConfig::NAMES);
+    let elastic = CapacityMode::Elastic;
+    let ours = capacity == elastic && chance(rng, 75);
+    let name = match one(rng, &PolicyConfig::NAMES) {
+        _ if ours => "deepshare",
+        // Forecasts know hard quotas and none.
+        name if name.ends_with("backfill") && capacity == elastic => "elastic-quota",
+        name => name,
+    };
     let mut settings = SimSettings::new(PolicyConfig::by_name(name).expect("a listed name"));
     settings.engine = EngineSettings {
         capacity,
         placer: one(rng, &[Placer::Consolidate, Placer::ConsolidateArtifact, Placer::NodeOrder]),
         cycle: one(rng, &[Span::ZERO, Span::ZERO, Span(50_000), Span::from_secs(1)]),
+        preempted_pause: one(rng, &[Span::ZERO, Span::from_secs(30)]),
         ..EngineSettings::default()
     };
     settings.estimates = estimates(rng, trace);
@@ -163,6 +176,15 @@ fn policy(rng: &mut Pcg64Mcg, settings: &mut SimSettings) {
                 settings.actuation = Actuation::default();
             }
         }
+        PolicyConfig::DeepShare(ours) => {
+            ours.spill = chance(rng, 50);
+            ours.reclaim = chance(rng, 85);
+            ours.order_by_qad = chance(rng, 80);
+            ours.order_by_time = chance(rng, 80);
+            ours.qad_bucket_milli = one(rng, &[0, 10, 500]);
+            ours.preemption_cap = rng.random_range(0..4);
+        }
+        PolicyConfig::Fifo { skip } | PolicyConfig::Sjf { skip } => *skip = chance(rng, 30),
         PolicyConfig::Qssf { first_second_by_gpus } => *first_second_by_gpus = chance(rng, 40),
         PolicyConfig::Tiresias {
             thresholds,

@@ -3,7 +3,7 @@
 use super::RandomWorld;
 use deepshare_engine::CapacityMode;
 use deepshare_metrics::{Bound, BoundJob, JobRecord, RunRecord, result_hash};
-use deepshare_model::{Span, Time};
+use deepshare_model::{Class, Span, Time};
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{Outages, Watch, Workload, simulate};
 use std::collections::BTreeMap;
@@ -83,12 +83,18 @@ fn account(world: &RandomWorld, job: &JobRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// FIFO starts in order: in a pool, and under hard quotas in a tenant.
+/// FIFO starts in order: in a pool, and where quotas bind in a tenant (each class by itself where
+/// it has a cap of its own).
 fn in_order(world: &RandomWorld, record: &RunRecord) -> Result<(), String> {
-    let hard = world.settings.engine.capacity == CapacityMode::Hard;
-    let mut last: BTreeMap<u32, &JobRecord> = BTreeMap::new();
+    let capacity = world.settings.engine.capacity;
+    let mut last: BTreeMap<(u32, Class), &JobRecord> = BTreeMap::new();
     for job in record.jobs.iter().filter(|job| !job.refused) {
-        let queue = if hard { job.tenant.0 } else { u32::from(job.pool.0) };
+        let class = world.trace.jobs[job.job.index()].class.unwrap_or_default();
+        let queue = match capacity {
+            CapacityMode::Hard => (job.tenant.0, Class::Guaranteed),
+            CapacityMode::Elastic => (job.tenant.0, class),
+            _ => (u32::from(job.pool.0), Class::Guaranteed),
+        };
         if let Some(before) = last.insert(queue, job)
             && job.first_start < before.first_start
         {
