@@ -45,6 +45,8 @@ pub(crate) struct Counted {
     pub(crate) reclaimable: Option<Time>,
     /// It is a guaranteed job charged as best-effort.
     pub(crate) spilled: bool,
+    /// It holds its devices until then, as far as is known.
+    pub(crate) until: Option<Time>,
 }
 
 /// One try at running a job.

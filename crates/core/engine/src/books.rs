@@ -1,6 +1,6 @@
 //! The books on nodes and devices. Every change of who holds what goes through here.
 
-use deepshare_model::{AttemptId, Devices, NodeId, NodeSpec, Resources};
+use deepshare_model::{AttemptId, Devices, NodeId, NodeSpec, Resources, Time};
 use serde::{Deserialize, Serialize};
 
 /// Whether a node can be used.
@@ -33,6 +33,8 @@ pub struct Node {
     pub(crate) claimed: Devices,
     /// Devices whose residents can all be evicted for a guaranteed job.
     pub(crate) reclaimable: Devices,
+    /// When the last of its residents is expected to leave; past where it has outlived that.
+    pub(crate) empties_at: Time,
     /// Set aside in the round under way: nothing is placed there.
     #[serde(skip)]
     held_back: bool,
@@ -53,6 +55,7 @@ impl Node {
             vacant: all,
             claimed: Devices::NONE,
             reclaimable: Devices::NONE,
+            empties_at: Time::ZERO,
             held_back: false,
             residents: vec![Vec::new(); spec.gpus as usize],
             room_cpu_milli: spec.capacity.cpu_milli as i64,
@@ -93,6 +96,10 @@ impl Node {
         }
     }
 
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.held_back
+    }
+
     pub(crate) fn hold_back(&mut self, held_back: bool) {
         self.held_back = held_back;
     }
@@ -100,6 +107,13 @@ impl Node {
     /// Attempts on a device.
     pub fn residents(&self, device: u32) -> &[AttemptId] {
         &self.residents[device as usize]
+    }
+
+    /// When the last of its residents is expected to leave, as of when it was last told of any: an
+    /// instant in the past for one that has outlived its estimate, the end of time for one that
+    /// nobody has estimated.
+    pub fn empties_at(&self) -> Time {
+        self.empties_at
     }
 
     /// Devices with at least one resident.

@@ -8,6 +8,7 @@ use crate::command::{Command, Preemption};
 use crate::job::JobState;
 use crate::policy::Rank;
 use crate::pool::Guard;
+use crate::queue::KeyId;
 use crate::reason::{Illegal, Reason};
 use crate::settings::CapacityMode;
 use crate::state::State;
@@ -215,6 +216,11 @@ impl<'a> Draft<'a> {
         self.state.put_to_sleep(key, charge, reason);
     }
 
+    /// As [`Draft::sleep`], by key.
+    pub fn sleep_key(&mut self, key: KeyId, charge: Class, reason: Reason) {
+        self.state.put_to_sleep(key, charge, reason);
+    }
+
     /// Wakes every sleeper of the pool at `at`: time alone may change what they were refused for.
     pub fn wake_sleepers_at(&mut self, at: Time) {
         let retry = &mut self.state.pools[self.pool.index()].sleepers.retry_at;
@@ -226,10 +232,8 @@ impl<'a> Draft<'a> {
         self.hold_back(false);
         let pool = &mut self.state.pools[self.pool.index()];
         let before = std::mem::replace(&mut pool.guard, guard);
-        let nodes = |guard: &Option<Guard>| guard.as_ref().map(|guard| guard.nodes.clone());
-        if before.is_some() && nodes(&before) != nodes(&pool.guard) {
-            // What was set aside is for everybody again.
-            self.state.wake_all_keys(self.pool);
+        if let Some(before) = before {
+            self.state.wake_for_nodes(self.pool, &before.nodes);
         }
     }
 
@@ -241,8 +245,13 @@ impl<'a> Draft<'a> {
     /// Leaves the nodes set aside out of every search in this draft, or lets them in again.
     pub fn hold_back(&mut self, held_back: bool) {
         let Some(guard) = self.state.pools[self.pool.index()].guard.take() else { return };
-        for &node in &guard.nodes {
-            self.state.with_node(node, |node| node.hold_back(held_back));
+        for &id in &guard.nodes {
+            // Where nothing is open there is nothing to hold back, and a search for victims is made
+            // with the nodes let in.
+            let node = &self.state.nodes[id.index()];
+            if node.is_held_back() != held_back && (!held_back || !node.open().is_empty()) {
+                self.state.with_node(id, |node| node.hold_back(held_back));
+            }
         }
         self.state.pools[self.pool.index()].guard = Some(guard);
     }

@@ -158,7 +158,7 @@ impl Engine {
             }
             pool.dirty = false;
             pool.wake_at = None;
-            if pool.waiting == 0 {
+            if !pool.has_work() {
                 continue;
             }
             pool.reasons.clear();
@@ -180,7 +180,7 @@ impl Engine {
         }
         assert_eq!(id.index(), state.jobs.len(), "job ids are issued in order");
         let pool = state.tenants.spec(spec.tenant).pool;
-        let key = state.queues.intern(SchedulingKey::of(pool, spec));
+        let key = state.intern(SchedulingKey::of(pool, spec));
         state.jobs.push(Job {
             spec: spec.clone(),
             state: JobState::Held,

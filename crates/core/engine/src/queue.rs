@@ -5,6 +5,7 @@
 
 use crate::policy::Rank;
 use crate::reason::Reason;
+use crate::sleepers::Rest;
 use crate::state::State;
 use deepshare_model::{Class, Demand, JobId, JobSpec, PoolId, Sharing, TenantId, Time};
 use serde::{Deserialize, Serialize};
@@ -52,16 +53,22 @@ struct Queue {
     jobs: BTreeSet<(Rank, JobId)>,
     /// The same by how long they wait; kept for gangs only.
     by_age: BTreeSet<(Time, JobId)>,
+    /// The first of them.
+    head: Option<(Rank, JobId)>,
     /// Whether such a job can ever run, as of an inventory generation.
     verdict: Option<(u64, Option<Reason>)>,
-    /// What it waits for before it is worth asking again, by the class charged.
-    sleep: [Option<Reason>; 2],
+    /// Why it sleeps, by the class charged.
+    refused: [Option<Reason>; 2],
+    /// Where its pool lists keys with its demand.
+    kind: u32,
 }
 
 /// Every queue of waiting jobs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Queues {
     queues: Vec<Queue>,
+    /// Whether each is worth asking for, by the class charged; apart, as whole lists are scanned.
+    rests: Vec<[Rest; 2]>,
     /// Derived from `queues`; rebuilt on restore.
     #[serde(skip)]
     by_key: BTreeMap<SchedulingKey, KeyId>,
@@ -73,18 +80,23 @@ impl Queues {
             self.queues.iter().enumerate().map(|(i, q)| (q.key, KeyId(i as u32))).collect();
     }
 
-    pub(crate) fn intern(&mut self, key: SchedulingKey) -> KeyId {
+    /// The key's number, and whether it is new.
+    pub(crate) fn intern(&mut self, key: SchedulingKey) -> (KeyId, bool) {
         let next = KeyId(self.queues.len() as u32);
-        *self.by_key.entry(key).or_insert_with(|| {
+        let id = *self.by_key.entry(key).or_insert_with(|| {
+            self.rests.push(Default::default());
             self.queues.push(Queue {
                 key,
                 jobs: BTreeSet::new(),
+                head: None,
                 by_age: BTreeSet::new(),
                 verdict: None,
-                sleep: [None, None],
+                refused: [None, None],
+                kind: 0,
             });
             next
-        })
+        });
+        (id, self.queues.len() > next.0 as usize)
     }
 
     pub(crate) fn key(&self, id: KeyId) -> &SchedulingKey {
@@ -100,16 +112,36 @@ impl Queues {
         self.queues[id.0 as usize].verdict = Some((generation, reason));
     }
 
-    pub(crate) fn sleep(&self, id: KeyId) -> &[Option<Reason>; 2] {
-        &self.queues[id.0 as usize].sleep
+    #[inline]
+    pub(crate) fn rest(&self, id: KeyId, charge: Class) -> Rest {
+        self.rests[id.0 as usize][charge as usize]
     }
 
-    pub(crate) fn sleep_mut(&mut self, id: KeyId) -> &mut [Option<Reason>; 2] {
-        &mut self.queues[id.0 as usize].sleep
+    #[inline]
+    pub(crate) fn rest_mut(&mut self, id: KeyId, charge: Class) -> &mut Rest {
+        &mut self.rests[id.0 as usize][charge as usize]
     }
 
-    pub(crate) fn has_jobs(&self, id: KeyId) -> bool {
-        !self.queues[id.0 as usize].jobs.is_empty()
+    pub(crate) fn kind(&self, id: KeyId) -> usize {
+        self.queues[id.0 as usize].kind as usize
+    }
+
+    pub(crate) fn set_kind(&mut self, id: KeyId, kind: usize) {
+        self.queues[id.0 as usize].kind = kind as u32;
+    }
+
+    /// Why a key sleeps; out of date once it is awake.
+    pub(crate) fn refused(&mut self, id: KeyId, charge: Class) -> &mut Option<Reason> {
+        &mut self.queues[id.0 as usize].refused[charge as usize]
+    }
+
+    pub(crate) fn why_asleep(&self, id: KeyId, charge: Class) -> Option<&Reason> {
+        let asleep = !self.rest(id, charge).is_awake();
+        self.queues[id.0 as usize].refused[charge as usize].as_ref().filter(|_| asleep)
+    }
+
+    pub(crate) fn head(&self, id: KeyId) -> Option<(Rank, JobId)> {
+        self.queues[id.0 as usize].head
     }
 
     /// True if the queue was empty before.
@@ -122,6 +154,9 @@ impl Queues {
         let was_empty = jobs.is_empty();
         let fresh = jobs.insert((rank, job));
         debug_assert!(fresh, "a job waits once");
+        if queue.head.is_none_or(|head| (rank, job) < head) {
+            queue.head = Some((rank, job));
+        }
         was_empty
     }
 
@@ -134,6 +169,9 @@ impl Queues {
         let jobs = &mut queue.jobs;
         let there = jobs.remove(&(rank, job));
         debug_assert!(there, "only a waiting job leaves its queue");
+        if queue.head == Some((rank, job)) {
+            queue.head = jobs.first().copied();
+        }
         jobs.is_empty()
     }
 

@@ -13,7 +13,7 @@ use crate::settings::CapacityMode;
 use crate::state::State;
 use deepshare_model::{Class, Demand, GpuTypeId, Layout, NodeId, PoolId, TenantId, Time};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The most that a node of one GPU type has come to offer since the last round.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -22,12 +22,52 @@ struct Freed {
     obtainable: u32,
 }
 
-/// A pool's keys, awake and asleep, by the class that their next start would be charged to.
+/// What a sleeping key waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Sleep {
+    /// It is awake.
+    #[default]
+    Awake,
+    /// Devices.
+    Devices,
+    /// Quota of its tenants.
+    Quota,
+    /// Of some GPU types devices, of others quota.
+    Either,
+}
+
+/// Whether a key is worth asking for, charged to one class.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Rest {
+    sleep: Sleep,
+    /// It is in its pool's list of keys that are awake.
+    listed: bool,
+}
+
+impl Rest {
+    pub(crate) fn is_awake(self) -> bool {
+        self.sleep == Sleep::Awake
+    }
+}
+
+/// Keys with the same demand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Kind {
+    demand: Demand,
+    keys: Vec<KeyId>,
+    /// How many of them wait for devices, by the class charged.
+    waiting: [u32; 2],
+}
+
+/// A pool's keys, and those of them that are worth asking for, by the class charged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sleepers {
-    awake: [BTreeSet<KeyId>; 2],
-    quota: [BTreeMap<TenantId, BTreeSet<KeyId>>; 2],
-    devices: [Vec<(Demand, BTreeSet<KeyId>)>; 2],
+    /// Keys that are awake, and some that were.
+    awake: [Vec<KeyId>; 2],
+    /// Every key of the pool by demand, in the order in which demands came up.
+    kinds: Vec<Kind>,
+    /// Every key of the pool by tenant.
+    by_tenant: Vec<Vec<KeyId>>,
     freed: Vec<Freed>,
     /// Tenants that came to use less of their guarantee, where guaranteed jobs spill.
     freed_quotas: BTreeSet<TenantId>,
@@ -35,18 +75,11 @@ pub(crate) struct Sleepers {
     pub(crate) retry_at: Option<Time>,
     /// A round is under way: what its draft frees is not free yet.
     in_round: bool,
+    /// Its policy lets keys sleep.
+    in_use: bool,
 }
 
 impl Sleepers {
-    /// Keys with waiting jobs that are awake, charged to a class.
-    pub(crate) fn awake(&self, charge: Class) -> impl Iterator<Item = KeyId> {
-        self.awake[charge as usize].iter().copied()
-    }
-
-    pub(crate) fn is_awake(&self, key: KeyId) -> bool {
-        self.awake.iter().any(|keys| keys.contains(&key))
-    }
-
     pub(crate) fn note_freed(&mut self, tenant: TenantId) {
         self.freed_quotas.insert(tenant);
     }
@@ -55,30 +88,73 @@ impl Sleepers {
         std::mem::take(&mut self.freed_quotas).into_iter().collect()
     }
 
+    /// True if tenants came to use less of their guarantee since somebody looked.
+    pub(crate) fn has_freed_quotas(&self) -> bool {
+        !self.freed_quotas.is_empty()
+    }
+
     pub(crate) fn set_in_round(&mut self, in_round: bool) {
         self.in_round = in_round;
     }
 
     /// Notes that a node offers other numbers of devices than before.
     #[inline]
-    pub(crate) fn note(&mut self, gpu_type: GpuTypeId, open: [u32; 2], obtainable: [u32; 2]) {
+    fn note(&mut self, gpu_type: GpuTypeId, open: [u32; 2], obtainable: [u32; 2]) {
         if self.in_round || (open[1] <= open[0] && obtainable[1] <= obtainable[0]) {
             return;
         }
+        let risen = |count: [u32; 2]| if count[1] > count[0] { count[1] } else { 0 };
+        self.raise(gpu_type, risen(open), risen(obtainable));
+    }
+
+    fn raise(&mut self, gpu_type: GpuTypeId, open: u32, obtainable: u32) {
         if self.freed.len() <= gpu_type.index() {
             self.freed.resize(gpu_type.index() + 1, Freed::default());
         }
         let freed = &mut self.freed[gpu_type.index()];
-        if open[1] > open[0] {
-            freed.open = freed.open.max(open[1]);
-        }
-        if obtainable[1] > obtainable[0] {
-            freed.obtainable = freed.obtainable.max(obtainable[1]);
-        }
+        freed.open = freed.open.max(open);
+        freed.obtainable = freed.obtainable.max(obtainable);
     }
 }
 
+const CHARGES: [Class; 2] = [Class::Guaranteed, Class::BestEffort];
+
 impl State {
+    /// The number of a key, which is listed with its kind if it is new.
+    pub(crate) fn intern(&mut self, key: SchedulingKey) -> KeyId {
+        let (id, fresh) = self.queues.intern(key);
+        if fresh {
+            let sleepers = &mut self.pools[key.pool.index()].sleepers;
+            let kinds = &mut sleepers.kinds;
+            let known = kinds.iter().position(|kind| kind.demand == key.demand);
+            let kind = known.unwrap_or_else(|| {
+                kinds.push(Kind { demand: key.demand, keys: Vec::new(), waiting: [0; 2] });
+                kinds.len() - 1
+            });
+            kinds[kind].keys.push(id);
+            self.queues.set_kind(id, kind);
+            let tenants = sleepers.by_tenant.len().max(key.tenant.index() + 1);
+            sleepers.by_tenant.resize_with(tenants, Vec::new);
+            sleepers.by_tenant[key.tenant.index()].push(id);
+        }
+        id
+    }
+
+    /// Keys with waiting jobs that are awake, charged to a class.
+    pub(crate) fn awake(&self, pool: PoolId, charge: Class) -> impl Iterator<Item = KeyId> {
+        let listed = self.pools[pool.index()].sleepers.awake[charge as usize].iter().copied();
+        listed.filter(move |&key| {
+            let awake = self.queues.rest(key, charge).is_awake();
+            awake && self.queues.head(key).is_some()
+        })
+    }
+
+    /// Whether the next job of a key is worth asking for, charged to any class.
+    pub(crate) fn is_awake(&self, key: KeyId) -> bool {
+        let mut charges = self.charges(key);
+        charges.any(|charge| self.queues.rest(key, charge).is_awake())
+    }
+
     /// Classes that a start of a key's jobs may be charged to.
     fn charges(&self, key: KeyId) -> impl Iterator<Item = Class> + use<> {
         let own = self.queues.key(key).class;
@@ -91,34 +167,32 @@ impl State {
         if self.spills == spills {
             return;
         }
+        self.spills = spills;
         for pool in (0..self.pools.len()).map(PoolId::from_index) {
             self.wake_all_keys(pool);
-            let filled: Vec<KeyId> = self.active_keys(pool).collect();
-            filled.iter().for_each(|&key| self.key_filled(key, false));
-            self.spills = spills;
-            filled.iter().for_each(|&key| self.key_filled(key, true));
-            self.spills = !spills;
         }
-        self.spills = spills;
     }
 
-    /// A key has waiting jobs again, or has none left.
-    pub(crate) fn key_filled(&mut self, key: KeyId, filled: bool) {
-        let pool = self.queues.key(key).pool.index();
+    /// A key has waiting jobs again.
+    pub(crate) fn key_filled(&mut self, key: KeyId) {
         for charge in self.charges(key) {
-            let asleep = self.queues.sleep(key)[charge as usize].is_some();
-            let awake = &mut self.pools[pool].sleepers.awake[charge as usize];
-            match filled && !asleep {
-                true => awake.insert(key),
-                false => awake.remove(&key),
-            };
+            if self.queues.rest(key, charge).is_awake() {
+                self.list(key, charge);
+            }
         }
     }
 
-    /// Lets a key sleep, charged to a class, until what it was refused for changes: of some GPU
-    /// types devices, of others quota.
+    fn list(&mut self, key: KeyId, charge: Class) {
+        let pool = self.queues.key(key).pool.index();
+        let rest = self.queues.rest_mut(key, charge);
+        if !std::mem::replace(&mut rest.listed, true) {
+            self.pools[pool].sleepers.awake[charge as usize].push(key);
+        }
+    }
+
+    /// Lets a key sleep, charged to a class, until what it was refused for changes.
     pub(crate) fn put_to_sleep(&mut self, key: KeyId, charge: Class, reason: Reason) {
-        if self.queues.sleep(key)[charge as usize].is_some() {
+        if !self.queues.rest(key, charge).is_awake() {
             return;
         }
         let SchedulingKey { pool, tenant, demand, .. } = *self.queues.key(key);
@@ -126,58 +200,83 @@ impl State {
         let wanted = types.filter(|gpu_type| demand.gpu_type.is_none_or(|t| t == *gpu_type));
         let (mut for_quota, mut for_devices) = (false, false);
         for gpu_type in wanted {
-            match self.admits((tenant, charge), gpu_type, demand.gpus) {
-                Ok(()) => for_devices = true,
-                Err(_) => for_quota = true,
+            match self.allows((tenant, charge), gpu_type, demand.gpus) {
+                true => for_devices = true,
+                false => for_quota = true,
             }
         }
-        self.queues.sleep_mut(key)[charge as usize] = Some(reason);
+        *self.queues.refused(key, charge) = Some(reason);
+        let sleep = match (for_devices, for_quota) {
+            (true, true) => Sleep::Either,
+            (false, true) => Sleep::Quota,
+            (_, false) => Sleep::Devices,
+        };
+        self.queues.rest_mut(key, charge).sleep = sleep;
         let sleepers = &mut self.pools[pool.index()].sleepers;
-        sleepers.awake[charge as usize].remove(&key);
-        if for_quota {
-            sleepers.quota[charge as usize].entry(tenant).or_default().insert(key);
-        }
-        if for_devices || !for_quota {
-            let by_demand = &mut sleepers.devices[charge as usize];
-            match by_demand.binary_search_by(|(other, _)| other.cmp(&demand)) {
-                Ok(at) => {
-                    by_demand[at].1.insert(key);
-                }
-                Err(at) => by_demand.insert(at, (demand, BTreeSet::from([key]))),
-            }
+        sleepers.in_use = true;
+        if sleep != Sleep::Quota {
+            sleepers.kinds[self.queues.kind(key)].waiting[charge as usize] += 1;
         }
     }
 
-    /// A key may have slept for two causes; the other then wakes it once more for nothing.
-    fn wake_key(&mut self, pool: usize, key: KeyId, charge: usize) {
-        self.queues.sleep_mut(key)[charge] = None;
-        if self.queues.has_jobs(key) {
-            self.pools[pool].sleepers.awake[charge].insert(key);
+    fn wake_key(&mut self, key: KeyId, charge: Class) {
+        let sleep = &mut self.queues.rest_mut(key, charge).sleep;
+        let slept = std::mem::replace(sleep, Sleep::Awake);
+        if matches!(slept, Sleep::Devices | Sleep::Either) {
+            let pool = self.queues.key(key).pool.index();
+            let kind = self.queues.kind(key);
+            self.pools[pool].sleepers.kinds[kind].waiting[charge as usize] -= 1;
+        }
+        if self.queues.head(key).is_some() {
+            self.list(key, charge);
+        }
+    }
+
+    /// Wakes those of some keys that sleep for one of these causes.
+    fn wake_keys(&mut self, keys: &[KeyId], charge: Class, causes: [Sleep; 2]) {
+        for &key in keys {
+            let sleep = self.queues.rest(key, charge).sleep;
+            if sleep == causes[0] || sleep == causes[1] {
+                self.wake_key(key, charge);
+            }
         }
     }
 
     /// Wakes every key of a pool.
     pub(crate) fn wake_all_keys(&mut self, pool: PoolId) {
-        for charge in 0..2 {
-            let sleepers = &mut self.pools[pool.index()].sleepers;
-            let by_quota = std::mem::take(&mut sleepers.quota[charge]);
-            let by_devices = std::mem::take(&mut sleepers.devices[charge]);
-            let keys = by_quota.into_values().chain(by_devices.into_iter().map(|(_, keys)| keys));
-            for key in keys.flatten().collect::<Vec<_>>() {
-                self.wake_key(pool.index(), key, charge);
+        let by_tenant = std::mem::take(&mut self.pools[pool.index()].sleepers.by_tenant);
+        for &key in by_tenant.iter().flatten() {
+            for charge in self.charges(key) {
+                self.wake_key(key, charge);
             }
         }
+        self.pools[pool.index()].sleepers.by_tenant = by_tenant;
     }
 
     /// What is worth asking for again in a round that begins now.
     pub(crate) fn wake_sleepers(&mut self, pool: PoolId) {
+        let now = self.now;
         let sleepers = &mut self.pools[pool.index()].sleepers;
-        if sleepers.retry_at.is_some_and(|at| at <= self.now) {
+        if !sleepers.in_use {
+            return;
+        }
+        if sleepers.retry_at.is_some_and(|at| at <= now) {
             sleepers.retry_at = None;
             sleepers.freed.clear();
             self.wake_all_keys(pool);
         } else {
             self.wake_for_devices(pool);
+        }
+        for charge in CHARGES {
+            let listed = &mut self.pools[pool.index()].sleepers.awake[charge as usize];
+            let mut listed = std::mem::take(listed);
+            listed.retain(|&key| {
+                let awake = self.queues.rest(key, charge).is_awake();
+                let keep = awake && self.queues.head(key).is_some();
+                self.queues.rest_mut(key, charge).listed = keep;
+                keep
+            });
+            self.pools[pool.index()].sleepers.awake[charge as usize] = listed;
         }
     }
 
@@ -187,19 +286,20 @@ impl State {
         if self.spills && charge == Class::Guaranteed {
             self.note_freed_quota(pool, tenant);
         }
+        if !self.pools[pool.index()].sleepers.in_use {
+            return;
+        }
         // Where quotas do not tell classes apart, either gives room to both.
         let both = everybody || self.settings.capacity != CapacityMode::Elastic;
-        for charge in if both { 0..2 } else { charge as usize..charge as usize + 1 } {
-            let by_tenant = &mut self.pools[pool.index()].sleepers.quota[charge];
-            let woken: Vec<KeyId> = if everybody {
-                std::mem::take(by_tenant).into_values().flatten().collect()
-            } else {
-                by_tenant.remove(&tenant).into_iter().flatten().collect()
-            };
-            for key in woken {
-                self.wake_key(pool.index(), key, charge);
+        let by_tenant = std::mem::take(&mut self.pools[pool.index()].sleepers.by_tenant);
+        for of in CHARGES.into_iter().filter(|&of| both || of == charge) {
+            let theirs = tenant.index()..tenant.index() + 1;
+            let woken = if everybody { 0..by_tenant.len() } else { theirs };
+            for keys in by_tenant.get(woken).into_iter().flatten() {
+                self.wake_keys(keys, of, [Sleep::Quota, Sleep::Either]);
             }
         }
+        self.pools[pool.index()].sleepers.by_tenant = by_tenant;
     }
 
     /// Notes that a tenant's guaranteed jobs may use more than before, and those of its relatives.
@@ -214,22 +314,33 @@ impl State {
     /// Wakes the keys for which some node has come to offer enough since the last round.
     fn wake_for_devices(&mut self, pool: PoolId) {
         let sleepers = &mut self.pools[pool.index()].sleepers;
-        let freed = std::mem::take(&mut sleepers.freed);
-        if freed.iter().all(|freed| freed.open == 0 && freed.obtainable == 0) {
-            sleepers.freed = freed;
+        if sleepers.freed.is_empty() {
             return;
         }
-        for charge in [Class::Guaranteed, Class::BestEffort] {
-            let by_demand =
-                std::mem::take(&mut self.pools[pool.index()].sleepers.devices[charge as usize]);
-            let (woken, asleep): (Vec<_>, Vec<_>) = by_demand
-                .into_iter()
-                .partition(|(demand, _)| self.may_fit(pool, charge, demand, &freed));
-            self.pools[pool.index()].sleepers.devices[charge as usize] = asleep;
-            for key in woken.into_iter().flat_map(|(_, keys)| keys) {
-                self.wake_key(pool.index(), key, charge as usize);
+        let freed = std::mem::take(&mut sleepers.freed);
+        for index in 0..sleepers.kinds.len() {
+            for charge in CHARGES {
+                let kind = &self.pools[pool.index()].sleepers.kinds[index];
+                let waiting = kind.waiting[charge as usize] > 0;
+                if !waiting || !self.may_fit(pool, charge, &kind.demand, &freed) {
+                    continue;
+                }
+                let kinds = &mut self.pools[pool.index()].sleepers.kinds;
+                let keys = std::mem::take(&mut kinds[index].keys);
+                self.wake_keys(&keys, charge, [Sleep::Devices, Sleep::Either]);
+                self.pools[pool.index()].sleepers.kinds[index].keys = keys;
             }
         }
+    }
+
+    /// Devices of nodes that were set aside are for everybody again.
+    pub(crate) fn wake_for_nodes(&mut self, pool: PoolId, nodes: &[NodeId]) {
+        for &id in nodes {
+            let node = &self.nodes[id.index()];
+            let (open, gpu_type) = (node.open().count(), node.spec.gpu_type);
+            self.pools[pool.index()].sleepers.raise(gpu_type, open, 0);
+        }
+        self.wake_for_devices(pool);
     }
 
     /// Whether a demand that fitted nowhere may fit now.

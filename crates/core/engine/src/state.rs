@@ -140,7 +140,7 @@ impl State {
     /// Keys of a pool whose next job, charged to a class, is worth asking for: all that have
     /// waiting jobs, but those that sleep (see [`Draft::sleep`](crate::Draft::sleep)).
     pub fn awake_keys(&self, pool: PoolId, charge: Class) -> impl Iterator<Item = KeyId> {
-        self.pools[pool.index()].sleepers.awake(charge)
+        self.awake(pool, charge)
     }
 
     /// Waiting jobs of a key, in rank order.
@@ -149,8 +149,9 @@ impl State {
     }
 
     /// The first waiting job of a key and its rank.
+    #[inline]
     pub fn first_waiting(&self, key: KeyId) -> Option<(Rank, JobId)> {
-        self.queues.next_after(key, None)
+        self.queues.head(key)
     }
 
     /// The next waiting job of a key after a given one, in rank order.
@@ -186,10 +187,11 @@ impl State {
         elastic && attempt.charged == Class::Guaranteed
     }
 
-    /// Attempts that could be evicted for a guaranteed job, those expected to run longest first.
-    pub fn reclaimable(&self, pool: PoolId) -> impl Iterator<Item = &Attempt> {
+    /// Attempts that could be evicted for a guaranteed job and when they are expected to end, those
+    /// expected to run longest first.
+    pub fn reclaimable(&self, pool: PoolId) -> impl Iterator<Item = (Time, &Attempt)> {
         let by_end = self.pools[pool.index()].reclaimable.iter().rev();
-        by_end.map(|&(_, attempt)| self.attempt(attempt))
+        by_end.map(|&(end, attempt)| (end, self.attempt(attempt)))
     }
 
     /// Attempts of a tenant's guaranteed jobs that run beyond its quota, and when their jobs were
@@ -208,21 +210,16 @@ impl State {
     /// Time the job has run, all attempts together, up to now.
     pub fn served(&self, job: JobId) -> Span {
         let job = self.job(job);
-        job.served + self.stint_of(job)
-    }
-
-    /// Time the job's present attempt has run, up to now.
-    pub fn stint(&self, job: JobId) -> Span {
-        self.stint_of(self.job(job))
+        job.served + self.current_stint(job)
     }
 
     /// Attained service since the last promotion (2D-LAS: GPUs × running time), up to now.
     pub fn attained(&self, job: JobId) -> GpuTime {
         let job = self.job(job);
-        (job.served + self.stint_of(job)).saturating_sub(job.served_baseline).on(job.gpus())
+        (job.served + self.current_stint(job)).saturating_sub(job.served_baseline).on(job.gpus())
     }
 
-    fn stint_of(&self, job: &Job) -> Span {
+    fn current_stint(&self, job: &Job) -> Span {
         let since = job.active().and_then(|attempt| self.attempt(attempt).running_since);
         since.map_or(Span::ZERO, |since| self.now.saturating_since(since))
     }
@@ -231,7 +228,7 @@ impl State {
     /// owes. Zero for a job that outlived its estimate; `None` without an estimate.
     pub fn remaining(&self, job: JobId) -> Option<Span> {
         let job = self.job(job);
-        Some(job.left_at_start()?.saturating_sub(self.stint_of(job)))
+        Some(job.left_at_start()?.saturating_sub(self.current_stint(job)))
     }
 
     /// Normalised cumulative preemption overhead up to now, 0 to 1 (spec §1, C_p; reading D10: lost
@@ -243,7 +240,7 @@ impl State {
         if lost.is_zero() {
             return 0.0;
         }
-        let done = job.work + self.stint_of(job).saturating_sub(job.restart);
+        let done = job.work + self.current_stint(job).saturating_sub(job.restart);
         lost.as_secs_f64() / (lost + done).as_secs_f64()
     }
 
@@ -252,8 +249,7 @@ impl State {
         let entry = self.job(job);
         match &entry.state {
             JobState::Waiting => {
-                let sleep = self.queues.sleep(entry.key)[entry.spec.class as usize].as_ref();
-                if let Some(reason) = sleep {
+                if let Some(reason) = self.queues.why_asleep(entry.key, entry.spec.class) {
                     return Some(reason.clone());
                 }
                 let pool = &self.pools[self.pool_of(job).index()];
@@ -303,6 +299,19 @@ impl State {
     /// cycle too.
     pub fn qad_cycle(&self) -> Span {
         if self.settings.cycle.is_zero() { QAD_CYCLE } else { self.settings.cycle }
+    }
+
+    /// As [`State::admits`], without words.
+    pub(crate) fn allows(
+        &self,
+        (tenant, class): (TenantId, Class),
+        gpu_type: GpuTypeId,
+        gpus: u32,
+    ) -> bool {
+        let mode = self.settings.capacity;
+        let within = self.tenants.allowance(mode, (tenant, class), gpu_type) >= gpus;
+        let lends = self.tenants.limit_lending;
+        within && (!lends || self.admits((tenant, class), gpu_type, gpus).is_ok())
     }
 
     /// The current slot of the quota assurance degree.

@@ -15,7 +15,6 @@ impl State {
         let pool = self.queues.key(key).pool.index();
         if self.queues.remove(key, rank, job, since) {
             self.pools[pool].active_keys.remove(&key);
-            self.key_filled(key, false);
         }
         self.pools[pool].waiting -= 1;
     }
@@ -27,7 +26,7 @@ impl State {
         let pool = self.queues.key(key).pool.index();
         if self.queues.insert(key, rank, job, since) {
             self.pools[pool].active_keys.insert(key);
-            self.key_filled(key, true);
+            self.key_filled(key);
         }
         self.pools[pool].waiting += 1;
     }
@@ -35,8 +34,10 @@ impl State {
     /// A job joined its queue: worth a round unless its kind sleeps.
     pub(crate) fn look_at(&mut self, job: JobId) {
         let key = self.job(job).key;
-        let pool = &mut self.pools[self.queues.key(key).pool.index()];
-        pool.dirty |= pool.sleepers.is_awake(key);
+        if self.is_awake(key) {
+            let pool = self.queues.key(key).pool.index();
+            self.pools[pool].dirty = true;
+        }
     }
 
     fn billing(&self, attempt: &Attempt) -> (TenantId, Class, GpuTypeId, u32) {
@@ -123,9 +124,11 @@ impl State {
         let guaranteed = attempt.charged == Class::Guaranteed;
         let holds = (AttemptState::Binding..AttemptState::Released).contains(&attempt.state);
         let evictable = attempt.is_evictable();
+        let end = self.expected_end(attempt);
         let wanted = Counted {
             held: guaranteed && holds,
-            reclaimable: (!guaranteed && evictable).then(|| self.expected_end(attempt)),
+            until: holds.then_some(if evictable { end } else { self.now }),
+            reclaimable: (!guaranteed && evictable).then_some(end),
             spilled: !guaranteed
                 && evictable
                 && self.job(attempt.job).spec.class == Class::Guaranteed,
@@ -135,6 +138,9 @@ impl State {
             return;
         }
         self.attempts[id.index()].counted = wanted;
+        if wanted.until != before.until {
+            self.note_emptying(id);
+        }
         if wanted.held != before.held {
             let (tenant, _, gpu_type, gpus) = self.billing(self.attempt(id));
             let gpus = i64::from(gpus) * if wanted.held { 1 } else { -1 };
@@ -166,6 +172,17 @@ impl State {
                     }
                 });
             }
+        }
+    }
+
+    /// Notes on an attempt's nodes when the last of their residents is expected to leave.
+    fn note_emptying(&mut self, id: AttemptId) {
+        for slice in &self.attempts[id.index()].placement {
+            let node = &self.nodes[slice.node.index()];
+            let residents = node.held().iter().flat_map(|device| node.residents(device));
+            let ends = residents.filter_map(|&id| self.attempts[id.index()].counted.until);
+            let last = ends.chain(self.attempts[id.index()].counted.until).max();
+            self.nodes[slice.node.index()].empties_at = last.unwrap_or(Time::ZERO);
         }
     }
 

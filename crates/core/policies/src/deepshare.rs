@@ -244,6 +244,13 @@ impl DeepShare {
         let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
         let mut hopeless = Hopeless::default();
         while let Some(job) = streams.next(draft.state()) {
+            if draft.free_gpus() == 0 {
+                for key in streams.rest().collect::<Vec<_>>() {
+                    let need = draft.state().key(key).demand.gpus;
+                    draft.sleep_key(key, charge, Reason::NotEnoughFree { need, free: 0 });
+                }
+                break;
+            }
             let kind = kind_of(draft.state(), job, charge);
             let reason = match hopeless.reason(&kind) {
                 Some(reason) => reason,

@@ -75,10 +75,12 @@ fn reclaim(draft: &mut Draft<'_>, job: JobId) -> bool {
         (spec.priority, Reverse(spec.submit), Reverse(attempt.id))
     };
     let allowed = |attempt: &&Attempt| attempt.evictable_from() <= state.now();
-    let banned = state.reclaimable(draft.pool()).filter(|attempt| !allowed(attempt));
+    let banned =
+        state.reclaimable(draft.pool()).map(|(_, a)| a).filter(|attempt| !allowed(attempt));
     let retry_at = banned.map(|attempt| attempt.evictable_from()).min();
     let mut victims: Vec<_> = state
         .reclaimable(draft.pool())
+        .map(|(_, attempt)| attempt)
         .filter(allowed)
         .map(|attempt| (age(attempt), attempt.id))
         .collect();

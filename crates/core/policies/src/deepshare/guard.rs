@@ -27,7 +27,7 @@ pub(super) fn refresh(draft: &mut Draft<'_>, after: Span, spill: bool) {
     let state = draft.state();
     let kept = state.pool(pool).guard().filter(|guard| is_blocked(state, guard.job, spill));
     let job = match kept {
-        Some(guard) if now.saturating_since(guard.since) < LOOK_AGAIN => return,
+        Some(guard) if now < look_again_at(guard) => return,
         Some(guard) => Some(guard.job),
         None => {
             if now < state.pool(pool).guard_idle_until() {
@@ -46,8 +46,21 @@ pub(super) fn refresh(draft: &mut Draft<'_>, after: Span, spill: bool) {
             job
         }
     };
-    let guard = job.and_then(|job| choose(draft.state(), pool, job));
+    let guard = job.and_then(|job| {
+        let charge = charge_of(draft.state(), job, spill)?;
+        match draft.refusal(job, charge) {
+            // It is served in this round, and needs nothing set aside.
+            None => Some(Guard { job, nodes: Vec::new(), since: now, expected: now }),
+            Some(_) => choose(draft.state(), pool, job),
+        }
+    });
     draft.set_guard(guard);
+}
+
+/// When better nodes are looked for: the longer the wait, the more rarely.
+fn look_again_at(guard: &Guard) -> Time {
+    let wait = guard.expected.saturating_since(guard.since);
+    guard.since + LOOK_AGAIN.max(Span(wait.0 / 8))
 }
 
 /// True if the job waits, and no quota keeps it from starting.
@@ -145,23 +158,10 @@ fn choose_of_type(
 
 /// When the last of a node's residents is expected to end.
 fn empty_at(state: &State, node: NodeId) -> Time {
-    let node = &state.nodes()[node.index()];
-    let residents = node.held().iter().flat_map(|device| node.residents(device).iter());
-    residents
-        .map(|&attempt| ends_at(state, state.attempt(attempt).job))
-        .max()
-        .unwrap_or(state.now())
-}
-
-fn ends_at(state: &State, job: JobId) -> Time {
-    let now = state.now();
-    match state.remaining(job) {
-        None => now + state.served(job).max(AT_LEAST),
-        Some(left) if !left.is_zero() => now + left,
-        Some(_) => {
-            let estimate = state.job(job).left_at_start().unwrap_or(Span::ZERO);
-            let ran = state.stint(job);
-            now + ran.saturating_sub(estimate).max(AT_LEAST)
-        }
+    let (node, now) = (&state.nodes()[node.index()], state.now());
+    match node.empties_at() {
+        _ if node.held().is_empty() => now,
+        at if at > now => at,
+        outlived => now + now.saturating_since(outlived).max(AT_LEAST),
     }
 }

@@ -14,8 +14,9 @@ pub(crate) struct Order {
     pub(crate) by_qad: bool,
 }
 
-/// A tenant's next job: compares across tenants by bucket of Q̃, T̂, submission, id.
-type Head = (u64, [u64; 2], JobId, u32);
+/// A tenant's next job, and where its key is: compares across tenants by bucket of Q̃, T̂,
+/// submission, id.
+type Head = (u64, [u64; 2], JobId, u32, u32);
 
 /// The waiting jobs of a pool that are worth asking for, in order, over all tenants.
 pub(crate) struct Streams {
@@ -69,9 +70,8 @@ impl Streams {
             key.next = key.next.and_then(|last| state.next_waiting(key.key, last));
             self.heads.extend(self.head(tenant).map(Reverse));
         }
-        let Reverse((.., job, tenant)) = self.heads.pop()?;
-        let tenant = tenant as usize;
-        self.current = self.first_of(tenant).map(|key| (tenant, key));
+        let Reverse((.., job, tenant, key)) = self.heads.pop()?;
+        self.current = Some((tenant as usize, key as usize));
         Some(job)
     }
 
@@ -82,6 +82,11 @@ impl Streams {
         }
     }
 
+    /// The keys not looked at yet, in no order.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = KeyId> {
+        self.keys.iter().filter(|key| key.next.is_some()).map(|key| key.key)
+    }
+
     /// The key with a tenant's next job.
     fn first_of(&self, tenant: usize) -> Option<usize> {
         let waiting = |&key: &usize| self.keys[key].next.is_some();
@@ -89,7 +94,8 @@ impl Streams {
     }
 
     fn head(&self, tenant: usize) -> Option<Head> {
-        let (Rank([_, time, submit]), job) = self.keys[self.first_of(tenant)?].next?;
-        Some((self.tenants[tenant].bucket, [time, submit], job, tenant as u32))
+        let key = self.first_of(tenant)?;
+        let (Rank([_, time, submit]), job) = self.keys[key].next?;
+        Some((self.tenants[tenant].bucket, [time, submit], job, tenant as u32, key as u32))
     }
 }

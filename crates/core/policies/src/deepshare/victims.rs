@@ -205,20 +205,26 @@ impl<'a> Search<'a> {
     ) -> Option<Choice> {
         let mut seen: BTreeMap<NodeId, Vec<(Candidate, Devices)>> = BTreeMap::new();
         let mut best: Option<Choice> = None;
-        for attempt in self.state.reclaimable(self.pool) {
-            let Some(candidate) = self.candidate(attempt, retry_at) else { continue };
+        for (end, attempt) in self.state.reclaimable(self.pool) {
+            let left = end.saturating_since(self.state.now()).max(Span::SECOND);
             if let Some(best) = &best
                 && best.price.spared == 0
-                && 1.0 / candidate.left_s >= best.price.phi
+                && attempt.running_since.is_some()
+                && 1.0 / left.as_secs_f64() >= best.price.phi
             {
                 break;
             }
+            let mut candidate: Option<Candidate> = None;
             for slice in &attempt.placement {
                 let node = &self.state.nodes()[slice.node.index()];
                 let enough = node.obtainable().count() >= demand.gpus && has_memory(node, demand);
                 if not.contains(&slice.node) || node.spec.gpu_type != gpu_type || !enough {
                     continue;
                 }
+                if candidate.is_none() {
+                    candidate = self.candidate(attempt, retry_at);
+                }
+                let Some(candidate) = candidate else { break };
                 let here = seen.entry(slice.node).or_default();
                 here.push((candidate, slice.devices.intersect(node.obtainable())));
                 let choice = self.cheapest_on(slice.node, here, demand);
@@ -403,6 +409,7 @@ impl<'a> Search<'a> {
         let mut candidates: Vec<Candidate> = self
             .state
             .reclaimable(self.pool)
+            .map(|(_, attempt)| attempt)
             .filter(|attempt| attempt.placement.iter().any(here))
             .filter_map(|attempt| self.candidate(attempt, retry_at))
             .collect();
