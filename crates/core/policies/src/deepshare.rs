@@ -63,7 +63,7 @@ impl Default for DeepShareSettings {
             reclaim: true,
             order_by_time: true,
             spill: false,
-            gang_guard: Span::from_secs(3_600),
+            gang_guard: Span::from_secs(5_400),
             preemption_cap: 3,
         }
     }

@@ -1,6 +1,7 @@
 //! Which runs an experiment has: policy, capacity mode and the switches that are turned.
 
 use deepshare_engine::CapacityMode;
+use deepshare_model::Span;
 use deepshare_policies::{DeepShareSettings, PolicyConfig};
 use deepshare_sim::{Classes, Estimator, SimSettings};
 
@@ -30,21 +31,12 @@ impl Case {
         }
     }
 
-    /// DeepShare, with some switches turned.
-    pub fn deepshare(name: &str, turn: impl FnOnce(&mut DeepShareSettings)) -> Case {
-        let mut settings = DeepShareSettings::default();
+    /// DeepShare, with some switches turned. Without the gang guard, unless that is one of them:
+    /// the paper has none.
+    fn deepshare(name: &str, turn: impl FnOnce(&mut DeepShareSettings)) -> Case {
+        let mut settings = DeepShareSettings { gang_guard: Span::ZERO, ..Default::default() };
         turn(&mut settings);
         Case::new(name, PolicyConfig::DeepShare(settings), CapacityMode::Elastic)
-    }
-
-    /// The same with GPUs for everybody.
-    pub fn unlimited(self, name: &str) -> Case {
-        Case { name: name.to_owned(), unlimited: true, ..self }
-    }
-
-    /// The same with true run times.
-    pub fn oracle(self, name: &str) -> Case {
-        Case { name: name.to_owned(), estimates: Estimator::Oracle, ..self }
     }
 
     /// The simulator's settings for a seed of the classes.
@@ -60,42 +52,81 @@ impl Case {
     }
 }
 
-/// The rule as the paper prints it, with our guard.
-pub fn literal() -> Case {
-    Case::deepshare("deepshare", |_| {})
+/// What guaranteed jobs beyond quota do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// They wait, as the paper prints it.
+    Literal,
+    /// They start as best-effort.
+    Spill,
 }
 
-/// With guaranteed jobs beyond quota starting as best-effort.
-pub fn spill() -> Case {
-    Case::deepshare("deepshare, spill", |s| s.spill = true)
-}
+impl Mode {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Literal => "literal",
+            Mode::Spill => "spill",
+        }
+    }
 
-/// Without QAD in the order: time order across tenants.
-pub fn without_ord(spill: bool) -> Case {
-    let name = if spill { "spill, -ord" } else { "-ord" };
-    Case::deepshare(name, |s| {
-        s.order_by_qad = false;
-        s.spill = spill;
-    })
-}
+    fn case(self, variant: &str, turn: impl FnOnce(&mut DeepShareSettings)) -> Case {
+        let name = format!("{}{variant}", self.name());
+        Case::deepshare(&name, |settings| {
+            settings.spill = self == Mode::Spill;
+            turn(settings);
+        })
+    }
 
-/// Without eviction for guaranteed jobs.
-pub fn without_rec(spill: bool) -> Case {
-    let name = if spill { "spill, -rec" } else { "-rec" };
-    Case::deepshare(name, |s| {
-        s.reclaim = false;
-        s.spill = spill;
-    })
-}
+    /// The rule without the gang guard.
+    pub fn plain(self) -> Case {
+        self.case("", |_| {})
+    }
 
-/// DeepShare's structure with FIFO order.
-pub fn fifo_order(spill: bool) -> Case {
-    let name = if spill { "spill, FIFO order" } else { "FIFO order" };
-    Case::deepshare(name, |s| {
-        s.order_by_qad = false;
-        s.order_by_time = false;
-        s.spill = spill;
-    })
+    /// The same with GPUs for everybody.
+    pub fn limit(self) -> Case {
+        Case { unlimited: true, ..self.case(", GPUs for everybody", |_| {}) }
+    }
+
+    /// With the gang guard, which is the default.
+    pub fn guarded(self) -> Case {
+        let default = DeepShareSettings::default().gang_guard;
+        self.case(", gang guard", |settings| settings.gang_guard = default)
+    }
+
+    /// Without QAD in the order: by time across tenants.
+    pub fn without_ord(self) -> Case {
+        self.case(", -ord", |settings| settings.order_by_qad = false)
+    }
+
+    /// Without eviction for guaranteed jobs.
+    pub fn without_rec(self) -> Case {
+        self.case(", -rec", |settings| settings.reclaim = false)
+    }
+
+    /// Without either.
+    fn without_all(self) -> Case {
+        self.case(", -ord -rec", |settings| {
+            settings.order_by_qad = false;
+            settings.reclaim = false;
+        })
+    }
+
+    /// DeepShare's structure with FIFO order.
+    pub fn fifo_order(self) -> Case {
+        self.case(", FIFO order", |settings| {
+            settings.order_by_qad = false;
+            settings.order_by_time = false;
+        })
+    }
+
+    fn uncapped(self) -> Case {
+        self.case(", no cap on preemptions", |settings| settings.preemption_cap = 0)
+    }
+
+    fn oracle(self) -> Case {
+        Case { estimates: Estimator::Oracle, ..self.case(", true run times", |_| {}) }
+    }
 }
 
 /// In or out of quota, as a binary signal.
@@ -123,29 +154,20 @@ pub fn pooled_easy() -> Case {
 /// Everything on the published cluster.
 pub fn all() -> Vec<Case> {
     let hard = |name: &str, policy| Case::new(name, policy, CapacityMode::Hard);
-    vec![
-        literal(),
-        literal().unlimited("its limit: GPUs for everybody"),
-        Case::deepshare("without the gang guard", |s| s.gang_guard = Default::default()),
-        Case::deepshare("without the cap on preemptions", |s| s.preemption_cap = 0),
-        without_ord(false),
-        without_rec(false),
-        Case::deepshare("-ord, -rec", |s| {
-            s.order_by_qad = false;
-            s.reclaim = false;
-        }),
-        fifo_order(false),
-        literal().oracle("deepshare, oracle"),
-        spill(),
-        spill().unlimited("its limit, spill"),
-        Case::deepshare("spill, without the gang guard", |s| {
-            s.spill = true;
-            s.gang_guard = Default::default();
-        }),
-        without_ord(true),
-        without_rec(true),
-        fifo_order(true),
-        spill().oracle("spill, oracle"),
+    let ours = [Mode::Literal, Mode::Spill].into_iter().flat_map(|mode| {
+        [
+            mode.plain(),
+            mode.limit(),
+            mode.guarded(),
+            mode.without_ord(),
+            mode.without_rec(),
+            mode.without_all(),
+            mode.fifo_order(),
+            mode.uncapped(),
+            mode.oracle(),
+        ]
+    });
+    let rivals = [
         elastic_quota(),
         hard("fifo, skips, hard", PolicyConfig::Fifo { skip: true }),
         hard("sjf, skips, hard", PolicyConfig::Sjf { skip: true }),
@@ -153,21 +175,21 @@ pub fn all() -> Vec<Case> {
         pooled_fifo(),
         pooled_sjf(),
         pooled_easy(),
-    ]
+    ];
+    ours.chain(rivals).collect()
 }
 
 /// The lines for other shares, loads and tenants.
 pub fn few() -> Vec<Case> {
-    vec![
-        literal(),
-        literal().unlimited("its limit: GPUs for everybody"),
-        without_ord(false),
-        without_rec(false),
-        fifo_order(false),
-        spill(),
-        without_ord(true),
-        without_rec(true),
-        elastic_quota(),
-        pooled_sjf(),
-    ]
+    let ours = [Mode::Literal, Mode::Spill].into_iter().flat_map(|mode| {
+        [
+            mode.plain(),
+            mode.limit(),
+            mode.guarded(),
+            mode.without_ord(),
+            mode.without_rec(),
+            mode.fifo_order(),
+        ]
+    });
+    ours.chain([elastic_quota(), pooled_sjf()]).collect()
 }

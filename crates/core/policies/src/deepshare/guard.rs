@@ -27,7 +27,7 @@ pub(super) fn refresh(draft: &mut Draft<'_>, after: Span, spill: bool) {
     let state = draft.state();
     let kept = state.pool(pool).guard().filter(|guard| is_blocked(state, guard.job, spill));
     let job = match kept {
-        Some(guard) if now < look_again_at(guard) => return,
+        Some(guard) if now < look_again_at(guard) && !is_outdone(state, pool, guard) => return,
         Some(guard) => Some(guard.job),
         None => {
             if now < state.pool(pool).guard_idle_until() {
@@ -55,6 +55,17 @@ pub(super) fn refresh(draft: &mut Draft<'_>, after: Span, spill: bool) {
         }
     });
     draft.set_guard(guard);
+}
+
+/// True if a node that was not chosen came to be wholly free before the chosen ones are.
+fn is_outdone(state: &State, pool: PoolId, guard: &Guard) -> bool {
+    let Some(node) = guard.nodes.first() else { return false };
+    let gpu_type = state.nodes()[node.index()].spec.gpu_type;
+    let Some(index) = state.pool(pool).free(gpu_type) else { return false };
+    let size = index.levels();
+    let open = |node: &&NodeId| state.nodes()[node.index()].open().count() == size;
+    let chosen = guard.nodes.iter().filter(open).count();
+    chosen < guard.nodes.len() && chosen < index.nodes_with(size) as usize
 }
 
 /// When better nodes are looked for: the longer the wait, the more rarely.
