@@ -120,6 +120,24 @@ impl Tenants {
         }
     }
 
+    /// What a tenant may use of a type in one class, and what it uses; `None` where no quota binds.
+    /// Hard quotas are for both classes together.
+    pub(crate) fn limit(
+        &self,
+        mode: CapacityMode,
+        (id, class): (TenantId, Class),
+        gpu_type: GpuTypeId,
+    ) -> Option<(u32, u32)> {
+        match mode {
+            CapacityMode::Partition | CapacityMode::Pool => None,
+            CapacityMode::Hard => Some((self.spec(id).quota.of(gpu_type), self.used(id, gpu_type))),
+            CapacityMode::Elastic => {
+                let used = self.used_by_class(id, class, gpu_type);
+                Some((self.cap(id, class, gpu_type), used))
+            }
+        }
+    }
+
     /// What a tenant may still be given of a type in one class.
     pub(crate) fn allowance(
         &self,
@@ -127,18 +145,8 @@ impl Tenants {
         (id, class): (TenantId, Class),
         gpu_type: GpuTypeId,
     ) -> u32 {
-        let left = |tenant: TenantId| match mode {
-            CapacityMode::Partition | CapacityMode::Pool => u32::MAX,
-            CapacityMode::Hard => {
-                let quota = self.spec(tenant).quota.of(gpu_type);
-                quota.saturating_sub(self.used(tenant, gpu_type))
-            }
-            CapacityMode::Elastic => {
-                let used = self.used_by_class(tenant, class, gpu_type);
-                self.cap(tenant, class, gpu_type).saturating_sub(used)
-            }
-        };
-        self.lineage(id).map(left).min().unwrap_or(u32::MAX)
+        let limits = self.lineage(id).filter_map(|t| self.limit(mode, (t, class), gpu_type));
+        limits.map(|(most, used)| most.saturating_sub(used)).min().unwrap_or(u32::MAX)
     }
 
     /// The tenant and its ancestors, nearest first, as far as they are known.
@@ -193,29 +201,19 @@ impl Tenants {
         gpus: u32,
     ) -> Result<(), Reason> {
         let need = gpus;
-        let limit = |tenant: TenantId| match mode {
-            CapacityMode::Elastic => {
-                let used = self.used_by_class(tenant, class, gpu_type);
-                (self.cap(tenant, class, gpu_type), used)
-            }
-            _ => (self.spec(tenant).quota.of(gpu_type), self.used(tenant, gpu_type)),
+        let limits = || {
+            let limit = |tenant| Some((tenant, self.limit(mode, (tenant, class), gpu_type)?));
+            self.lineage(id).filter_map(limit)
         };
-        if matches!(mode, CapacityMode::Partition | CapacityMode::Pool) {
-            return Ok(());
-        }
         // What can never be is said before what cannot be now.
-        for tenant in self.lineage(id) {
-            let (quota, _) = limit(tenant);
-            if need > quota {
-                return Err(Reason::LargerThanQuota { tenant, need, quota });
-            }
+        if let Some((tenant, (quota, _))) = limits().find(|&(_, (quota, _))| need > quota) {
+            return Err(Reason::LargerThanQuota { tenant, need, quota });
         }
-        for tenant in self.lineage(id) {
-            let (quota, used) = limit(tenant);
-            if used + need > quota {
-                return Err(Reason::OverQuota { tenant, gpu_type, need, used, quota });
+        match limits().find(|&(_, (quota, used))| used + need > quota) {
+            Some((tenant, (quota, used))) => {
+                Err(Reason::OverQuota { tenant, gpu_type, need, used, quota })
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 }

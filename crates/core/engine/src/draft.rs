@@ -297,7 +297,15 @@ impl<'a> Draft<'a> {
         let gpu_type = self.state.nodes[placement[0].node.index()].spec.gpu_type;
         let gpus = self.state.attempt(attempt).gpus();
         let class = self.state.attempt(attempt).charged;
-        if !free || self.state.admits((tenant, class), gpu_type, gpus).is_err() {
+        // Its quota is still its own unless somebody placed since may have been given it.
+        let apart = self.state.settings.capacity == CapacityMode::Elastic;
+        let rival = |p: &Proposal| match p {
+            Proposal::Place(id) => !apart || self.state.attempt(*id).charged == class,
+            _ => false,
+        };
+        let contested = self.journal[at..].iter().any(rival);
+        let admits = !contested || self.state.admits((tenant, class), gpu_type, gpus).is_ok();
+        if !free || !admits {
             return false;
         }
         let Proposal::Evict(_, before, _) = self.journal.remove(at) else {

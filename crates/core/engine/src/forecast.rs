@@ -5,7 +5,9 @@ use crate::books::{FreeIndex, shares};
 use crate::placement::Ground;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{Demand, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, TenantId};
+use deepshare_model::{
+    Class, Demand, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, TenantId,
+};
 
 /// One node's free devices and host resources at some instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +21,8 @@ struct NodeContents {
 pub struct Contents {
     /// By node id from the pool's first on; nodes of other pools in between offer nothing.
     nodes: Vec<NodeContents>,
-    /// Unused quota by tenant and GPU type; empty where quotas do not bind.
+    /// Unused quota by tenant, class and GPU type; empty where quotas do not bind. Hard quotas are
+    /// kept as those of guaranteed jobs.
     quota: Vec<u32>,
     gpus: u32,
 }
@@ -60,6 +63,8 @@ struct Frame {
     /// GPU type and GPU memory, by slot; `None` for nodes of other pools.
     facts: Vec<Option<(GpuTypeId, u32)>>,
     types: usize,
+    /// Quotas tell classes apart.
+    by_class: bool,
 }
 
 impl Frame {
@@ -72,8 +77,9 @@ impl Frame {
         self.facts[slot].expect("only nodes of the pool are looked at")
     }
 
-    fn quota_slot(&self, tenant: TenantId, gpu_type: GpuTypeId) -> usize {
-        tenant.index() * self.types + gpu_type.index()
+    fn quota_slot(&self, tenant: TenantId, class: Class, gpu_type: GpuTypeId) -> usize {
+        let class = if self.by_class { class as usize } else { 0 };
+        (tenant.index() * 2 + class) * self.types + gpu_type.index()
     }
 }
 
@@ -124,7 +130,12 @@ impl Forecast {
         let nothing = NodeContents { open: Devices::NONE, room: Resources::default() };
         let types = books.free.len();
         let mut forecast = Forecast {
-            frame: Frame { first, facts: vec![None; span], types },
+            frame: Frame {
+                first,
+                facts: vec![None; span],
+                types,
+                by_class: state.settings.capacity == CapacityMode::Elastic,
+            },
             contents: Contents { nodes: vec![nothing; span], quota: Vec::new(), gpus: 0 },
             indexes: books.free.clone(),
         };
@@ -135,15 +146,19 @@ impl Forecast {
             forecast.frame.facts[slot] = Some((node.spec.gpu_type, node.spec.gpu_memory_mib));
             forecast.contents.put(slot, contents);
         }
-        if state.settings.capacity == CapacityMode::Hard {
+        if matches!(state.settings.capacity, CapacityMode::Hard | CapacityMode::Elastic) {
             let tenants = (0..state.tenant_count()).map(TenantId::from_index);
-            let by_type = |tenant| {
-                (0..types).map(GpuTypeId::from_index).map(move |gpu_type| {
-                    let quota = state.tenant(tenant).quota.of(gpu_type);
-                    quota.saturating_sub(state.used(tenant, gpu_type))
+            let left = tenants.flat_map(|tenant| {
+                let classes = [Class::Guaranteed, Class::BestEffort].into_iter();
+                classes.flat_map(move |class| {
+                    let types = (0..types).map(GpuTypeId::from_index);
+                    types.map(move |gpu_type| {
+                        let limit = state.limit(tenant, class, gpu_type);
+                        limit.map_or(u32::MAX, |(most, used)| most.saturating_sub(used))
+                    })
                 })
-            };
-            forecast.contents.quota = tenants.flat_map(by_type).collect();
+            });
+            forecast.contents.quota = left.collect();
         }
         forecast
     }
@@ -189,10 +204,11 @@ impl Forecast {
         if let Some(slice) = attempt.placement.first() {
             let gpu_type = state.nodes[slice.node.index()].spec.gpu_type;
             for tenant in state.lineage(spec.tenant) {
-                let slot = self.frame.quota_slot(tenant, gpu_type);
-                let quota = state.tenant(tenant).quota.of(gpu_type);
-                let left = self.contents.quota[slot] + spec.demand.gpus;
-                self.contents.quota[slot] = left.min(quota);
+                let slot = self.frame.quota_slot(tenant, attempt.charged, gpu_type);
+                let most =
+                    state.limit(tenant, attempt.charged, gpu_type).map_or(0, |limit| limit.0);
+                let left = self.contents.quota[slot].saturating_add(spec.demand.gpus);
+                self.contents.quota[slot] = left.min(most);
             }
         }
     }
@@ -215,7 +231,7 @@ impl Forecast {
         if let Some(slice) = placement.first() {
             let gpu_type = state.nodes[slice.node.index()].spec.gpu_type;
             for tenant in state.lineage(spec.tenant) {
-                let left = &mut of.quota[self.frame.quota_slot(tenant, gpu_type)];
+                let left = &mut of.quota[self.frame.quota_slot(tenant, spec.class, gpu_type)];
                 *left = left.saturating_sub(spec.demand.gpus);
             }
         }
@@ -239,7 +255,8 @@ impl Forecast {
             if !wanted || index.total() < demand.gpus {
                 return None;
             }
-            let quota_left = |tenant| self.contents.quota[self.frame.quota_slot(tenant, gpu_type)];
+            let slot = |tenant| self.frame.quota_slot(tenant, spec.class, gpu_type);
+            let quota_left = |tenant| self.contents.quota[slot(tenant)];
             let binds = !self.contents.quota.is_empty();
             if binds && state.lineage(spec.tenant).any(|t| quota_left(t) < demand.gpus) {
                 return None;

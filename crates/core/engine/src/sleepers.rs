@@ -350,9 +350,10 @@ impl State {
             if demand.gpu_type.is_some_and(|wanted| wanted.index() != index) {
                 return false;
             }
-            // What is charged to a guarantee may evict.
+            // What is charged to a guarantee may evict. A device that could have been had by
+            // evicting and is free now adds none, but the host resources beside it.
             let (most, offers) = match charge {
-                Class::Guaranteed => (freed.obtainable, &books.obtainable),
+                Class::Guaranteed => (freed.obtainable.max(freed.open), &books.obtainable),
                 Class::BestEffort => (freed.open, &books.free),
             };
             let Some(offers) = offers.get(index) else { return false };
@@ -370,6 +371,15 @@ impl State {
                 Layout::Members(_) => true,
             }
         })
+    }
+
+    /// Notes that a node has more CPU or memory beside the devices that it offers: those of who left
+    /// may be promised already.
+    pub(crate) fn note_room(&mut self, id: NodeId) {
+        let node = &self.nodes[id.index()];
+        let (open, obtainable) = (node.open().count(), node.obtainable().count());
+        let (pool, gpu_type) = (node.spec.pool.index(), node.spec.gpu_type);
+        self.pools[pool].sleepers.raise(gpu_type, open, obtainable);
     }
 
     /// Notes what a node offers beside what it offered.

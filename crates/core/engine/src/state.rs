@@ -352,6 +352,12 @@ impl State {
         self.tenants.used_by_class(tenant, class, gpu_type)
     }
 
+    /// What a tenant may use of a GPU type in one class, and what it uses; `None` where no quota
+    /// binds. Hard quotas are for both classes together.
+    pub fn limit(&self, tenant: TenantId, class: Class, gpu_type: GpuTypeId) -> Option<(u32, u32)> {
+        self.tenants.limit(self.settings.capacity, (tenant, class), gpu_type)
+    }
+
     /// What a tenant may still be given in one class, over GPU types that have nodes.
     pub fn allowance(&self, tenant: TenantId, class: Class, gpu_type: GpuTypeId) -> u32 {
         self.tenants.allowance(self.settings.capacity, (tenant, class), gpu_type)

@@ -393,6 +393,7 @@ impl State {
                 node.move_out(slice.devices, id);
                 node.give_host(host);
             });
+            self.note_room(slice.node);
             self.tell_new_pool(slice.node, job);
         }
         let pool = self.pool_of(job).index();

@@ -13,8 +13,10 @@
 //! does not fit.
 
 use crate::backfill::expected_end;
-use deepshare_engine::{Attempt, Draft, Forecast, KeyId, Policy, Rank, Reason, State};
-use deepshare_model::{GpuTypeId, JobId, PoolId, Span, TenantId, Time};
+use deepshare_engine::{
+    Attempt, CapacityMode, Draft, Forecast, KeyId, Policy, Rank, Reason, State,
+};
+use deepshare_model::{Class, GpuTypeId, JobId, PoolId, Span, TenantId, Time};
 use std::collections::BTreeSet;
 
 /// FIFO with a reservation for the first blocked job.
@@ -82,8 +84,7 @@ impl Reservations {
     /// Whether the job is expected to end before any reservation that concerns it begins.
     fn ends_in_time(&self, state: &State, job: JobId) -> bool {
         let end = expected_end_of_start(state, job);
-        let tenant = state.job(job).spec.tenant;
-        let quotas = self.quotas.iter().filter(|share| share.concerns(state, tenant));
+        let quotas = self.quotas.iter().filter(|share| share.concerns(state, job));
         let starts = self.machines.iter().map(|m| m.at).chain(quotas.map(|share| share.at));
         starts.min().is_none_or(|at| end <= at)
     }
@@ -93,7 +94,7 @@ impl Reservations {
         let end = expected_end_of_start(state, job);
         let spec = &state.job(job).spec;
         let gpus = spec.demand.gpus;
-        let late = |share: &&QuotaShare| share.concerns(state, spec.tenant) && end > share.at;
+        let late = |share: &&QuotaShare| share.concerns(state, job) && end > share.at;
         if let Some(share) = self.quotas.iter().filter(late).find(|share| share.spare < gpus) {
             return Err(Reason::WouldDelay { head: share.head, at: share.at });
         }
@@ -113,7 +114,9 @@ impl Reservations {
     fn reserve(&mut self, state: &State, pool: PoolId, job: JobId, reason: &Reason) {
         match *reason {
             Reason::OverQuota { tenant, gpu_type, .. } => {
-                let taken = |s: &QuotaShare| s.tenant == tenant && s.gpu_type == gpu_type;
+                let class = class_of_quota(state, state.job(job).spec.class);
+                let taken =
+                    |s: &QuotaShare| (s.tenant, s.class, s.gpu_type) == (tenant, class, gpu_type);
                 if !self.quotas.iter().any(taken) {
                     self.quotas.push(QuotaShare::of(state, pool, job, tenant, gpu_type));
                 }
@@ -190,6 +193,8 @@ struct QuotaShare {
     head: JobId,
     /// The tenant whose quota binds: the head's own, or an ancestor.
     tenant: TenantId,
+    /// Whose quota, where it tells classes apart.
+    class: Option<Class>,
     gpu_type: GpuTypeId,
     /// When enough quota is expected to be unused for the head.
     at: Time,
@@ -206,8 +211,9 @@ impl QuotaShare {
         gpu_type: GpuTypeId,
     ) -> QuotaShare {
         let need = state.job(head).gpus();
-        let quota = state.tenant(tenant).quota.of(gpu_type);
-        let mut used = state.used(tenant, gpu_type);
+        let class = state.job(head).spec.class;
+        let (quota, mut used) = state.limit(tenant, class, gpu_type).unwrap_or((u32::MAX, 0));
+        let class = class_of_quota(state, class);
         let mut at = Time::MAX;
         for (end, attempt) in by_end(state, pool) {
             if used + need <= quota {
@@ -218,16 +224,24 @@ impl QuotaShare {
                 .placement
                 .first()
                 .is_some_and(|slice| state.nodes()[slice.node.index()].spec.gpu_type == gpu_type);
+            let of_type = of_type && class.is_none_or(|class| class == attempt.charged);
             if of_type && state.lineage(spec.tenant).any(|theirs| theirs == tenant) {
                 used -= spec.demand.gpus;
                 at = end;
             }
         }
         let spare = quota.saturating_sub(used).saturating_sub(need);
-        QuotaShare { head, tenant, gpu_type, at, spare }
+        QuotaShare { head, tenant, class, gpu_type, at, spare }
     }
 
-    fn concerns(&self, state: &State, tenant: TenantId) -> bool {
-        state.lineage(tenant).any(|theirs| theirs == self.tenant)
+    fn concerns(&self, state: &State, job: JobId) -> bool {
+        let spec = &state.job(job).spec;
+        let same_class = self.class.is_none_or(|class| class == spec.class);
+        same_class && state.lineage(spec.tenant).any(|theirs| theirs == self.tenant)
     }
+}
+
+/// The class whose quota binds a job; `None` where quotas are for both together.
+fn class_of_quota(state: &State, class: Class) -> Option<Class> {
+    (state.settings().capacity == CapacityMode::Elastic).then_some(class)
 }

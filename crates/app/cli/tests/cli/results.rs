@@ -155,9 +155,8 @@ fn a_share_of_best_effort_jobs_is_drawn_with_a_seed_of_its_own() {
 fn what_deepshare_does_without_changes_what_it_does() {
     let with = |word: &str| {
         let set = format!("deepshare.without={word}");
-        let args = example(&["--policy", "deepshare", "--best-effort-share", "0.5", "--json"]);
-        let args = args.into_iter().chain(["--set", &set]).collect::<Vec<_>>();
-        let object = run(&args).json();
+        let testbed = ["simulate", "--preset", "testbed", "--policy", "deepshare", "--json"];
+        let object = run(&[&testbed[..], &["--set", &set]].concat()).json();
         (hashes(&object), object["runs"][0]["preemptions"].as_u64().unwrap())
     };
     let (whole, reclaims) = with("none");

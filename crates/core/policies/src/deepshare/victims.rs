@@ -206,13 +206,20 @@ impl<'a> Search<'a> {
         let mut seen: BTreeMap<NodeId, Vec<(Candidate, Devices)>> = BTreeMap::new();
         let mut best: Option<Choice> = None;
         for (end, attempt) in self.state.reclaimable(self.pool) {
-            let left = end.saturating_since(self.state.now()).max(Span::SECOND);
-            if let Some(best) = &best
-                && best.price.spared == 0
-                && attempt.running_since.is_some()
-                && 1.0 / left.as_secs_f64() >= best.price.phi
-            {
-                break;
+            // Those without an estimate come first and in no useful order; those that do not run yet
+            // have more left than it seems.
+            let known = end < Time::MAX;
+            let left = match known {
+                true => end.saturating_since(self.state.now()),
+                false => self.state.served(attempt.job),
+            };
+            let least = 1.0 / left.max(Span::SECOND).as_secs_f64();
+            let beaten = best.as_ref().is_some_and(|b| b.price.spared == 0 && least >= b.price.phi);
+            if beaten && attempt.running_since.is_some() {
+                if known {
+                    break;
+                }
+                continue;
             }
             let mut candidate: Option<Candidate> = None;
             for slice in &attempt.placement {
