@@ -12,11 +12,11 @@ mod worst;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::SimSettings;
 pub use inputs::{ALL_GPUS, Inputs};
-use plot::Panel;
+use plot::{Panel, Point};
 use std::fmt::Write;
 pub use steady::Steady;
 use steady::{Figures, SEED};
-pub use world::World;
+pub use world::{STEP, World};
 pub use worst::gang;
 use worst::{REPETITIONS, Worst};
 
@@ -48,9 +48,8 @@ pub fn settings(spill: bool) -> SimSettings {
 
 /// Measures the usual state over so many instants, growth over half as many, and the worst cases.
 pub fn report(instants: u32) -> Report {
-    let (mut literal, of_literal) = usual(false, ALL_GPUS, WAITING, instants);
+    let (literal, of_literal) = usual(false, ALL_GPUS, WAITING, instants);
     let worst = worst::measure(&literal);
-    literal.target = 0;
     drop(literal);
     let (_, of_spill) = usual(true, ALL_GPUS, WAITING, instants);
     let mut text = usual_table(&[("off", &of_literal), ("on", &of_spill)], instants);
@@ -60,8 +59,10 @@ pub fn report(instants: u32) -> Report {
     let by_queue: Vec<Figures> = QUEUES.iter().map(|&queue| grown(ALL_GPUS, queue)).collect();
     text.push_str(&growth_table(by_gpus.iter().zip(GPUS.map(|_| FEWER_WAITING))));
     text.push_str(&growth_rows(by_queue.iter().zip(QUEUES)));
-    let point = |size: u32, figures: &Figures| {
-        (f64::from(size), figures.instants.micros(500), figures.instants.micros(990))
+    let point = |size: u32, figures: &Figures| Point {
+        size: f64::from(size),
+        median: figures.instants.micros(500),
+        p99: figures.instants.micros(990),
     };
     let svg = plot::svg(&[
         Panel {

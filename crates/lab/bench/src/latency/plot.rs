@@ -9,8 +9,18 @@ pub struct Panel {
     pub title: &'static str,
     /// What grows.
     pub size: &'static str,
-    /// Size, median and 99th percentile, sizes ascending.
-    pub points: Vec<(f64, f64, f64)>,
+    /// Sizes ascending.
+    pub points: Vec<Point>,
+}
+
+/// What was measured at one size.
+pub struct Point {
+    /// GPUs, or waiting jobs.
+    pub size: f64,
+    /// Microseconds.
+    pub median: f64,
+    /// Microseconds.
+    pub p99: f64,
 }
 
 const WIDTH: u32 = 900;
@@ -34,8 +44,8 @@ fn draw(panels: &[Panel], text: &mut String) -> Result<(), Failure> {
     let area = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
     area.fill(&WHITE)?;
     let all = || panels.iter().flat_map(|panel| &panel.points);
-    let low = all().map(|point| point.1).fold(BAR, f64::min).max(0.1);
-    let high = all().map(|point| point.2).fold(BAR, f64::max);
+    let low = all().map(|point| point.median).fold(BAR, f64::min).max(0.1);
+    let high = all().map(|point| point.p99).fold(BAR, f64::max);
     for (panel, part) in panels.iter().zip(area.split_evenly((1, panels.len()))) {
         draw_panel(panel, &part, low * 0.5..high * 2.0)?;
     }
@@ -47,7 +57,7 @@ fn draw_panel(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     micros: Range<f64>,
 ) -> Result<(), Failure> {
-    let sizes = panel.points.iter().map(|point| point.0);
+    let sizes = panel.points.iter().map(|point| point.size);
     let (least, most) = (sizes.clone().fold(f64::MAX, f64::min), sizes.fold(1.0, f64::max));
     let mut chart = ChartBuilder::on(area)
         .caption(panel.title, ("sans-serif", 16))
@@ -57,10 +67,9 @@ fn draw_panel(
         .build_cartesian_2d((least * 0.9..most * 1.1).log_scale(), micros.log_scale())?;
     let mesh = &mut chart.configure_mesh();
     mesh.x_desc(panel.size).y_desc("µs").light_line_style(WHITE).draw()?;
-    let series: [(&str, RGBColor, fn(&(f64, f64, f64)) -> f64); 2] =
-        [("median", MEDIAN, |point| point.1), ("99th percentile", P99, |point| point.2)];
-    for (name, color, value) in series {
-        let line = panel.points.iter().map(|point| (point.0, value(point)));
+    for (name, color, is_p99) in [("median", MEDIAN, false), ("99th percentile", P99, true)] {
+        let value = |point: &Point| if is_p99 { point.p99 } else { point.median };
+        let line = panel.points.iter().map(|point| (point.size, value(point)));
         let marks = line.clone().map(|point| Circle::new(point, 3, color.filled()));
         let drawn = chart.draw_series(LineSeries::new(line, color.stroke_width(2)))?;
         drawn.label(name).legend(move |(x, y)| Rectangle::new([(x, y), (x + 16, y + 2)], color));
@@ -79,7 +88,10 @@ mod tests {
         let panel = |title| Panel {
             title,
             size: "GPUs",
-            points: vec![(1_000.0, 5.0, 50.0), (10_000.0, 6.0, 70.0)],
+            points: vec![
+                Point { size: 1_000.0, median: 5.0, p99: 50.0 },
+                Point { size: 10_000.0, median: 6.0, p99: 70.0 },
+            ],
         };
         let svg = svg(&[panel("one"), panel("two")]);
         for color in ["#0B6E99", "#B84A00"] {

@@ -19,7 +19,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time between an instant and the next: a slot of the engine's, or until the next end.
+/// Least time between an instant and the next: a slot of the engine's.
 pub const STEP: Span = Span(50_000);
 /// Guaranteed demand of a tenant that lends, as thousandths of its quota.
 const LENT_FROM_MILLI: u32 = 800;
@@ -143,9 +143,11 @@ impl World {
         None
     }
 
-    /// Goes on to an instant at which something will happen. Wakes that the engine asks for before
-    /// are held, and the engine's time for each is added to `between`.
+    /// Goes on to the first slot from `at` on, at whose start something will happen: all that
+    /// happens in a slot is decided at once. Wakes that the engine asks for before are held, and the
+    /// engine's time for each is added to `between`.
     pub fn advance_to(&mut self, at: Time, between: &mut Vec<Duration>) {
+        let at = Time(at.0.next_multiple_of(STEP.0));
         while let Some(wake) = self.engine.next_wakeup().filter(|&wake| wake < at) {
             self.begin(wake.max(self.now));
             self.tell(Event::Wake);

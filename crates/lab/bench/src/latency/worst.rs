@@ -4,8 +4,8 @@ use super::steady::{Steady, Times};
 use super::world::{STEP, World, lends};
 use deepshare_engine::{AttemptState, Event};
 use deepshare_model::{
-    Class, Demand, GpuTypeId, JobId, JobSpec, NodeId, PoolId, Quota, Sharing, Span, TenantId, Time,
-    UserId,
+    AttemptId, Class, Demand, GpuTypeId, JobSpec, NodeId, PoolId, Quota, Sharing, Span, TenantId,
+    Time, UserId,
 };
 use std::time::Duration;
 
@@ -134,9 +134,9 @@ fn gang_case(from: &Steady) -> Worst {
     let mut victims = 0;
     let times = (0..REPETITIONS).map(|_| {
         let mut world = ready(from);
-        let (spent, evicted) = gang(&mut world, GANG);
-        victims = evicted;
-        spent
+        let started = gang(&mut world, GANG);
+        victims = started.victims;
+        started.spent
     });
     Worst {
         what: format!("a guaranteed gang of {GANG} GPUs, all of them lent"),
@@ -145,23 +145,29 @@ fn gang_case(from: &Steady) -> Worst {
     }
 }
 
-/// A gang of the first tenant is submitted, evicts and starts. The engine's time, and victims.
+/// A gang that took its devices from others.
+pub struct Started {
+    /// The engine's time.
+    pub spent: Duration,
+    /// Attempts evicted for it.
+    pub victims: u64,
+    /// Its own.
+    pub attempt: AttemptId,
+}
+
+/// A gang of the first tenant is submitted, evicts and starts.
 ///
 /// # Panics
 /// If it does not.
-pub fn gang(world: &mut World, gpus: u32) -> (Duration, u64) {
+pub fn gang(world: &mut World, gpus: u32) -> Started {
     let before = world.tally();
     let job = world.submit(guaranteed(TenantId(0), gpus), Span::from_secs(3_600));
     let spent = world.decide();
     let victims = world.tally().victims - before.victims;
     assert!(victims > 0, "the gang's GPUs are lent");
     assert!(world.tally().reservations > before.reservations, "they are reserved for it");
-    assert!(runs(world, job), "it starts once they are released");
-    (spent, victims)
-}
-
-fn runs(world: &World, job: JobId) -> bool {
     let state = world.engine().state();
-    let attempt = state.job(job).active();
-    attempt.is_some_and(|attempt| state.attempt(attempt).state == AttemptState::Running)
+    let runs = |id: &AttemptId| state.attempt(*id).state == AttemptState::Running;
+    let attempt = state.job(job).active().filter(runs);
+    Started { spent, victims, attempt: attempt.expect("it starts once they are released") }
 }
