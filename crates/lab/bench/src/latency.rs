@@ -15,7 +15,7 @@ pub use inputs::{ALL_GPUS, Inputs};
 use plot::{Panel, Point};
 use std::fmt::Write;
 pub use steady::Steady;
-use steady::{Figures, SEED};
+use steady::{Figures, RUNS, SEED};
 pub use world::{STEP, World};
 pub use worst::gang;
 use worst::{REPETITIONS, Worst};
@@ -24,10 +24,16 @@ use worst::{REPETITIONS, Worst};
 const WAITING: u32 = 100_000;
 /// Bars: the 99th percentile of the usual state, and each of the worst cases, in microseconds.
 const BAR: (f64, f64) = (1_000.0, 20_000.0);
-/// Sizes that growth is shown for: GPUs with [`FEWER_WAITING`], and waiting jobs on all GPUs.
-const GPUS: [u32; 4] = [1_000, 2_000, 5_000, ALL_GPUS];
+/// Waiting jobs while the number of GPUs grows.
 const FEWER_WAITING: u32 = 10_000;
-const QUEUES: [u32; 3] = [1_000, FEWER_WAITING, WAITING];
+/// GPUs and waiting jobs that growth is shown for, beside those of the usual state.
+const SIZES: [(u32, u32); 5] = [
+    (1_000, FEWER_WAITING),
+    (2_000, FEWER_WAITING),
+    (5_000, FEWER_WAITING),
+    (ALL_GPUS, FEWER_WAITING),
+    (ALL_GPUS, 1_000),
+];
 
 /// What was found.
 pub struct Report {
@@ -46,42 +52,50 @@ pub fn settings(spill: bool) -> SimSettings {
     settings
 }
 
-/// Measures the usual state over so many instants, growth over half as many, and the worst cases.
+/// Measures the usual state over so many instants, the worst cases, and growth.
 pub fn report(instants: u32) -> Report {
-    let (literal, of_literal) = usual(false, ALL_GPUS, WAITING, instants);
+    let (literal, of_literal) = usual(false, (ALL_GPUS, WAITING), instants);
     let worst = worst::measure(&literal);
     drop(literal);
-    let (_, of_spill) = usual(true, ALL_GPUS, WAITING, instants);
+    let (_, of_spill) = usual(true, (ALL_GPUS, WAITING), instants);
     let mut text = usual_table(&[("off", &of_literal), ("on", &of_spill)], instants);
     text.push_str(&worst_table(&worst));
-    let grown = |gpus, waiting| usual(false, gpus, waiting, (instants / 2).max(1)).1;
-    let by_gpus: Vec<Figures> = GPUS.iter().map(|&gpus| grown(gpus, FEWER_WAITING)).collect();
-    let by_queue: Vec<Figures> = QUEUES.iter().map(|&queue| grown(ALL_GPUS, queue)).collect();
-    text.push_str(&growth_table(by_gpus.iter().zip(GPUS.map(|_| FEWER_WAITING))));
-    text.push_str(&growth_rows(by_queue.iter().zip(QUEUES)));
+    let measured = SIZES.map(|size| (size, usual(false, size, instants).1));
+    let mut growth: Vec<((u32, u32), &Figures)> =
+        measured.iter().map(|(size, figures)| (*size, figures)).collect();
+    growth.push(((ALL_GPUS, WAITING), &of_literal));
+    growth.sort_by_key(|&(size, _)| size);
+    text.push_str(&growth_table(&growth));
+    Report { text, svg: plot::svg(&panels(&growth)) }
+}
+
+/// Growth with the number of GPUs, and with that of waiting jobs.
+fn panels(growth: &[((u32, u32), &Figures)]) -> [Panel; 2] {
     let point = |size: u32, figures: &Figures| Point {
         size: f64::from(size),
         median: figures.instants.micros(500),
         p99: figures.instants.micros(990),
     };
-    let svg = plot::svg(&[
+    let by_gpus = growth.iter().filter(|((_, waiting), _)| *waiting == FEWER_WAITING);
+    let by_queue = growth.iter().filter(|((gpus, _), _)| *gpus == ALL_GPUS);
+    [
         Panel {
             title: "10,000 jobs waiting",
             size: "GPUs",
-            points: GPUS.iter().zip(&by_gpus).map(|(&gpus, of)| point(gpus, of)).collect(),
+            points: by_gpus.map(|((gpus, _), figures)| point(*gpus, figures)).collect(),
         },
         Panel {
             title: "10,000 GPUs",
             size: "waiting jobs",
-            points: QUEUES.iter().zip(&by_queue).map(|(&queue, of)| point(queue, of)).collect(),
+            points: by_queue.map(|((_, waiting), figures)| point(*waiting, figures)).collect(),
         },
-    ]);
-    Report { text, svg }
+    ]
 }
 
-/// The usual state, warmed over half as many instants as are measured.
-fn usual(spill: bool, gpus: u32, waiting: u32, instants: u32) -> (Steady, Figures) {
-    let mut steady = Steady::warmed(&settings(spill), gpus, waiting, instants / 2);
+/// The usual state of so many GPUs and waiting jobs, warmed over half as many instants as are
+/// measured, and its figures.
+fn usual(spill: bool, (gpus, waiting): (u32, u32), instants: u32) -> (Steady, Figures) {
+    let steady = Steady::warmed(&settings(spill), gpus, waiting, instants / 2);
     let figures = steady.measure(instants);
     (steady, figures)
 }
@@ -96,7 +110,8 @@ fn judged(met: bool) -> &'static str {
 
 fn usual_table(cases: &[(&str, &Figures)], instants: u32) -> String {
     let mut text = format!(
-        "The usual state: {instants} instants at which jobs end or come, history seed {SEED}.\n\n\
+        "The usual state: {instants} instants at which jobs end or come, history seed {SEED}, \
+         each timed in {RUNS} equal runs of which the median counts.\n\n\
          | spill | GPUs | waiting | P50 µs | P99 µs | P99.9 µs | max µs | rounds | started \
          | reclaims | victims | other wakes | their P99 µs | their max µs |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: \
@@ -147,20 +162,18 @@ fn worst_table(cases: &[Worst]) -> String {
     text
 }
 
-fn growth_table<'a>(rows: impl Iterator<Item = (&'a Figures, u32)>) -> String {
-    let head = "Growth of the usual state, spill off:\n\n\
-                | GPUs | waiting | P50 µs | P99 µs | reclaims |\n\
-                | ---: | ---: | ---: | ---: | ---: |\n";
-    format!("{head}{}", growth_rows(rows))
-}
-
-fn growth_rows<'a>(rows: impl Iterator<Item = (&'a Figures, u32)>) -> String {
-    let row = |(figures, waiting): (&Figures, u32)| {
+fn growth_table(growth: &[((u32, u32), &Figures)]) -> String {
+    let row = |((gpus, waiting), figures): &((u32, u32), &Figures)| {
         let (p50, p99) = (figures.instants.micros(500), figures.instants.micros(990));
-        let (gpus, reclaims) = (figures.gpus, figures.reclaims.0);
+        let reclaims = figures.reclaims.0;
         format!("| {gpus} | {waiting} | {p50:.0} | {p99:.0} | {reclaims} |\n")
     };
-    rows.map(row).collect()
+    let rows: String = growth.iter().map(row).collect();
+    format!(
+        "Growth of the usual state, spill off:\n\n\
+         | GPUs | waiting | P50 µs | P99 µs | reclaims |\n\
+         | ---: | ---: | ---: | ---: | ---: |\n{rows}"
+    )
 }
 
 #[cfg(test)]

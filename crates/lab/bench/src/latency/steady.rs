@@ -8,6 +8,8 @@ use std::time::Duration;
 
 /// Jobs beside the waiting ones that a history needs.
 const SPARE_JOBS: u32 = 20_000;
+/// Equal runs of each measurement.
+pub const RUNS: usize = 3;
 /// Seed of every history here.
 pub const SEED: u64 = 1;
 
@@ -114,8 +116,24 @@ impl Steady {
         world.decide()
     }
 
-    /// Measures so many instants.
-    pub fn measure(&mut self, instants: u32) -> Figures {
+    /// Another in the same state.
+    pub fn fork(&self) -> Steady {
+        Steady { world: self.world.fork(), ..*self }
+    }
+
+    /// Measures the next so many instants, in copies: what else the machine does disturbs some
+    /// instants of a run, but hardly the same ones of most runs.
+    pub fn measure(&self, instants: u32) -> Figures {
+        let mut runs: Vec<Run> = (0..RUNS).map(|_| self.fork().run(instants)).collect();
+        let all =
+            |of: fn(&Run) -> &Vec<Duration>| medians(&runs.iter().map(of).collect::<Vec<_>>());
+        let (instants, between) = (all(|run| &run.instants), all(|run| &run.between));
+        let last = runs.pop().expect("there was a run");
+        Figures { instants: Times::of(instants), between: Times::of(between), ..last.figures }
+    }
+
+    /// Measures so many instants as they come.
+    pub fn run(&mut self, instants: u32) -> Run {
         let before = (self.world.tally(), self.world.engine().state().rounds());
         let mut between = Vec::new();
         let mut waiting = (self.world.waiting(), self.world.waiting());
@@ -125,17 +143,37 @@ impl Steady {
             waiting = (waiting.0.min(now), waiting.1.max(now));
             time
         });
-        let times = Times::of(times.collect());
+        let instants = times.collect();
         let after = (self.world.tally(), self.world.engine().state().rounds());
         let victims = after.0.victims - before.0.victims;
-        Figures {
+        let figures = Figures {
             gpus: self.world.inputs().gpus(),
             waiting,
-            instants: times,
-            between: Times::of(between),
+            instants: Times::of(Vec::new()),
+            between: Times::of(Vec::new()),
             rounds: after.1 - before.1,
             starts: after.0.starts - before.0.starts,
             reclaims: (after.0.reclaims - before.0.reclaims, victims),
-        }
+        };
+        Run { instants, between, figures }
     }
+}
+
+/// One run: times in order, and the other figures.
+pub struct Run {
+    instants: Vec<Duration>,
+    between: Vec<Duration>,
+    /// Without times.
+    pub figures: Figures,
+}
+
+/// The median of each place.
+fn medians(runs: &[&Vec<Duration>]) -> Vec<Duration> {
+    let length = runs.iter().map(|run| run.len()).min().unwrap_or(0);
+    let median = |place: usize| {
+        let mut times: Vec<Duration> = runs.iter().map(|run| run[place]).collect();
+        times.sort_unstable();
+        times[times.len() / 2]
+    };
+    (0..length).map(median).collect()
 }

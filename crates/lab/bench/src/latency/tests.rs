@@ -20,8 +20,7 @@ fn audited(spill: bool) -> Steady {
 fn the_usual_state_is_full_has_its_queue_and_reclaims_under_the_auditors_eyes() {
     for spill in [false, true] {
         let mut steady = audited(spill);
-        let figures = steady.measure(600);
-        assert_eq!(figures.instants.count(), 600);
+        let figures = steady.run(600).figures;
         assert!(figures.reclaims.0 > 0 && figures.starts > 100, "spill {spill}");
         assert!(figures.waiting.0 > 200 && figures.waiting.1 < 400, "{:?}", figures.waiting);
         let pool = &steady.world.engine().state().pools()[0];
@@ -32,7 +31,7 @@ fn the_usual_state_is_full_has_its_queue_and_reclaims_under_the_auditors_eyes() 
 #[test]
 fn a_copy_of_a_world_goes_the_same_way() {
     let mut steady = Steady::warmed(&settings(false), GPUS, 300, 50);
-    let mut copy = Steady::of(steady.world.fork(), 300, 0);
+    let mut copy = steady.fork();
     let went = |of: &mut Steady| {
         for _ in 0..60 {
             of.instant(&mut Vec::new());
@@ -40,6 +39,15 @@ fn a_copy_of_a_world_goes_the_same_way() {
         (of.world.now(), of.world.tally(), of.world.waiting())
     };
     assert_eq!(went(&mut steady), went(&mut copy));
+}
+
+#[test]
+fn what_is_measured_is_as_many_instants_and_leaves_the_state_as_it_was() {
+    let steady = Steady::warmed(&settings(false), GPUS, 300, 50);
+    let now = steady.world.now();
+    let figures = steady.measure(40);
+    assert_eq!((figures.instants.count(), steady.world.now()), (40, now));
+    assert!(figures.rounds > 0 && figures.instants.max() >= figures.instants.micros(500));
 }
 
 #[test]
