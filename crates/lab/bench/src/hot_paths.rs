@@ -38,7 +38,7 @@ impl HotPath {
 }
 
 /// Every hot path, in the order of the report.
-pub const ALL: [HotPath; 22] = [
+pub const ALL: [HotPath; 23] = [
     HotPath {
         name: "engine-job",
         unit: "job submitted, placed, run and ended, 1,000 GPUs",
@@ -115,6 +115,13 @@ pub const ALL: [HotPath; 22] = [
         sizes: [2, 22],
         per_unit: 1,
         run: deepshare::reclaim,
+    },
+    HotPath {
+        name: "deepshare-array",
+        unit: "job of an array that evicts others, 10,000 GPUs, 10,000 waiting",
+        sizes: [50, 250],
+        per_unit: 1,
+        run: deepshare::array,
     },
     HotPath {
         name: "generate",

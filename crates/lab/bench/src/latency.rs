@@ -17,8 +17,8 @@ use std::fmt::Write;
 pub use steady::Steady;
 use steady::{Figures, RUNS, SEED};
 pub use world::{STEP, World};
-pub use worst::gang;
 use worst::{REPETITIONS, Worst};
+pub use worst::{array, gang};
 
 /// Waiting jobs of the usual state.
 const WAITING: u32 = 100_000;

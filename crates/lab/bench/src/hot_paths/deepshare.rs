@@ -1,7 +1,8 @@
 //! DeepShare's rounds on a thousand GPUs with a queue, in the state that `latency` measures.
 
-use crate::latency::{Inputs, STEP, Steady, World, gang, settings};
+use crate::latency::{self, ALL_GPUS, Inputs, STEP, Steady, World, gang, settings};
 use crate::preset;
+use deepshare_model::TenantId;
 use deepshare_sim::{Watch, simulate};
 use deepshare_trace::generate::scale;
 use std::sync::Arc;
@@ -37,6 +38,19 @@ pub(super) fn reclaim(units: u32) {
         world.end(started.attempt);
         world.decide();
     }
+}
+
+/// An array comes, for whose jobs others are evicted.
+pub(super) fn array(units: u32) {
+    let inputs = Arc::new(Inputs::scale(1, ALL_GPUS, 30 * WAITING));
+    let mut world = Steady::of(World::new(&settings(false), inputs), 10 * WAITING, 200).world;
+    world.advance_to(world.now() + STEP, &mut Vec::new());
+    let before = world.tally();
+    latency::array(&mut world, TenantId(0), units);
+    world.decide();
+    let after = world.tally();
+    assert!(after.starts - before.starts >= u64::from(units), "its quota is idle");
+    assert!(after.victims > before.victims, "and lent");
 }
 
 /// The preset with a fiftieth of its jobs.

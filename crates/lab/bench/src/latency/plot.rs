@@ -61,22 +61,31 @@ fn draw_panel(
     let (least, most) = (sizes.clone().fold(f64::MAX, f64::min), sizes.fold(1.0, f64::max));
     let mut chart = ChartBuilder::on(area)
         .caption(panel.title, ("sans-serif", 16))
-        .margin(12)
+        .margin(16)
         .x_label_area_size(40)
         .y_label_area_size(60)
         .build_cartesian_2d((least * 0.9..most * 1.1).log_scale(), micros.log_scale())?;
     let mesh = &mut chart.configure_mesh();
-    mesh.x_desc(panel.size).y_desc("µs").light_line_style(WHITE).draw()?;
+    mesh.x_desc(panel.size).y_desc("µs").light_line_style(WHITE);
+    mesh.x_labels(4).x_label_formatter(&|size| grouped(*size));
+    mesh.y_labels(6).y_label_formatter(&|micros| grouped(*micros)).draw()?;
     for (name, color, is_p99) in [("median", MEDIAN, false), ("99th percentile", P99, true)] {
         let value = |point: &Point| if is_p99 { point.p99 } else { point.median };
         let line = panel.points.iter().map(|point| (point.size, value(point)));
         let marks = line.clone().map(|point| Circle::new(point, 3, color.filled()));
         let drawn = chart.draw_series(LineSeries::new(line, color.stroke_width(2)))?;
-        drawn.label(name).legend(move |(x, y)| Rectangle::new([(x, y), (x + 16, y + 2)], color));
+        drawn
+            .label(name)
+            .legend(move |(x, y)| Rectangle::new([(x, y), (x + 16, y + 2)], color.filled()));
         chart.draw_series(marks)?;
     }
     let legend = &mut chart.configure_series_labels();
     legend.position(SeriesLabelPosition::UpperLeft).background_style(WHITE).draw()
+}
+
+/// A number with its thousands apart; small ones as they are.
+fn grouped(number: f64) -> String {
+    if number < 10_000.0 { format!("{number}") } else { format!("{},000", number / 1_000.0) }
 }
 
 #[cfg(test)]

@@ -123,7 +123,8 @@ fn guaranteed(tenant: TenantId, gpus: u32) -> JobSpec {
     }
 }
 
-fn array(world: &mut World, tenant: TenantId, jobs: u32) {
+/// Submits so many guaranteed jobs of one GPU at one instant.
+pub fn array(world: &mut World, tenant: TenantId, jobs: u32) {
     for _ in 0..jobs {
         world.submit(guaranteed(tenant, 1), Span::from_secs(3_600));
     }
