@@ -81,6 +81,10 @@ impl World {
             commands: Vec::new(),
             auditor,
         };
+        // Users are known: else the whole queue would be of jobs without an estimate.
+        for (spec, duration) in &inputs.jobs {
+            world.means.learn(spec.user, spec.tenant, *duration);
+        }
         for (index, spec) in inputs.tenants.iter().enumerate() {
             let tenant = TenantId::from_index(index);
             world.tell(Event::TenantSet { tenant, spec: spec.clone() });
