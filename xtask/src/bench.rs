@@ -1,13 +1,24 @@
 //! `cargo xtask bench` and `cargo xtask determinism`: run the measuring program and judge.
 
+mod latency;
+
 use crate::Failure;
 use crate::process::{build_bench, git, output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PAGE: &str = "docs/benchmarks.md";
-const BEGIN: &str = "<!-- written by `cargo xtask bench --write`: begin -->";
-const END: &str = "<!-- written by `cargo xtask bench --write`: end -->";
+/// Marks of the part that this chore writes.
+const MONTH: Marks = Marks {
+    begin: "<!-- written by `cargo xtask bench --write`: begin -->",
+    end: "<!-- written by `cargo xtask bench --write`: end -->",
+};
+
+/// Lines of the page between which a report stands.
+struct Marks {
+    begin: &'static str,
+    end: &'static str,
+}
 
 struct Options {
     data: Option<PathBuf>,
@@ -40,25 +51,38 @@ impl Options {
 /// # Errors
 /// If the measuring program does not build or fails, or the page cannot be written.
 pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
+    if arguments.iter().any(|argument| argument == "--latency") {
+        return latency::run(root, arguments);
+    }
     let options = Options::of(arguments)?;
     let data = data(root, options.data)?;
     let program = build_bench(root)?;
     let mut command = Command::new(program);
     command.args(["replays", &options.runs.to_string()]).args(&data);
     let table = output(&mut command)?;
-    let report = format!("{}\n{table}", preamble(root, options.runs)?);
+    let runs = options.runs;
+    let how = format!(
+        "`cargo xtask bench --runs {runs}`: process CPU time of one replay on one thread, reading \
+         and reports left out; median, least and most of {runs} runs."
+    );
+    let report = format!("{}\n{table}", preamble(root, &how)?);
     print!("{report}");
     if data.is_none() {
         eprintln!("skipped: the real month (no data folder; give one with --data)");
     }
     if options.write {
-        let page = root.join(PAGE);
-        let old = std::fs::read_to_string(&page);
-        let old = old.map_err(|error| format!("cannot read {PAGE}: {error}"))?;
-        let new = insert(&old, &report)?;
-        std::fs::write(&page, new).map_err(|error| format!("cannot write {PAGE}: {error}"))?;
+        write(root, &MONTH, &report)?;
     }
     Ok(())
+}
+
+/// Puts a report into the page.
+fn write(root: &Path, marks: &Marks, report: &str) -> Result<(), Failure> {
+    let page = root.join(PAGE);
+    let old = std::fs::read_to_string(&page);
+    let old = old.map_err(|error| format!("cannot read {PAGE}: {error}"))?;
+    let new = insert(&old, marks, report)?;
+    std::fs::write(&page, new).map_err(|error| format!("cannot write {PAGE}: {error}"))
 }
 
 /// The data folder: as given, of the environment, or beside the repository.
@@ -76,16 +100,14 @@ fn data(root: &Path, given: Option<PathBuf>) -> Result<Option<PathBuf>, Failure>
     Ok(Some(folder).filter(holds_month))
 }
 
-/// What was measured where, and how to measure it again.
-fn preamble(root: &Path, runs: u32) -> Result<String, Failure> {
+/// Where it was measured, and `how`.
+fn preamble(root: &Path, how: &str) -> Result<String, Failure> {
     let commit = output(git(root).args(["rev-parse", "--short", "HEAD"]))?;
     let changed = !output(git(root).args(["status", "--porcelain", "--", "crates"]))?.is_empty();
     let rust = output(Command::new("rustc").arg("--version"))?;
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     Ok(format!(
-        "{}, {cores} cores shared with other work; {}. Commit {}{}. `cargo xtask bench --runs {runs}`: \
-         process CPU time of one replay on one thread, reading and reports left out; median, least \
-         and most of {runs} runs.\n",
+        "{}, {cores} cores shared with other work; {}. Commit {}{}. {how}\n",
         cpu_model(),
         rust.trim(),
         commit.trim(),
@@ -100,14 +122,15 @@ fn cpu_model() -> String {
 }
 
 /// Puts the report between the page's marks.
-fn insert(page: &str, report: &str) -> Result<String, Failure> {
-    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
+fn insert(page: &str, marks: &Marks, report: &str) -> Result<String, Failure> {
+    let Marks { begin, end } = marks;
+    let parts = page.split_once(begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(end)?;
         Some((before, after))
     });
     let (before, after) =
-        parts.ok_or_else(|| format!("{PAGE} lacks the marks {BEGIN} and {END}"))?;
-    Ok(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", report.trim_end()))
+        parts.ok_or_else(|| format!("{PAGE} lacks the marks {begin} and {end}"))?;
+    Ok(format!("{before}{begin}\n\n{}\n\n{end}{after}", report.trim_end()))
 }
 
 /// Replays a week in two processes, on one thread and on two, and compares the results.
@@ -151,11 +174,12 @@ mod tests {
 
     #[test]
     fn a_report_replaces_what_was_between_the_marks_and_nothing_else() {
-        let page = format!("# A\n{BEGIN}\nold\n{END}\nrest\n");
-        let new = insert(&page, "| new |\n").unwrap();
-        assert_eq!(new, format!("# A\n{BEGIN}\n\n| new |\n\n{END}\nrest\n"));
-        assert_eq!(insert(&new, "| new |\n").unwrap(), new);
-        assert!(insert("# A\n", "x").is_err());
+        let Marks { begin, end } = MONTH;
+        let page = format!("# A\n{begin}\nold\n{end}\nrest\n");
+        let new = insert(&page, &MONTH, "| new |\n").unwrap();
+        assert_eq!(new, format!("# A\n{begin}\n\n| new |\n\n{end}\nrest\n"));
+        assert_eq!(insert(&new, &MONTH, "| new |\n").unwrap(), new);
+        assert!(insert("# A\n", &MONTH, "x").is_err());
     }
 
     #[test]

@@ -17,6 +17,7 @@ usage: cargo xtask <chore>
   determinism                 replay twice, on one thread and on two: the same results?
   bench [--data DIR] [--runs N] [--write]
                               CPU time of every policy; --write puts it into docs/benchmarks.md
+  bench --latency [--write]   time of DeepShare's decisions at 10,000 GPUs, and the preset scale
   instructions [--check | --write] [NAME]...
                               instruction counts of hot paths; --check compares them with
                               xtask/instructions.toml, --write renews that file";

@@ -4,6 +4,7 @@
 //! `units`. The work of two sizes differs by whole units, so preparation and start-up cancel.
 //! Nothing here is random or timed: counts repeat to the instruction on one machine.
 
+mod deepshare;
 mod placement;
 mod policies;
 // Private to the simulator, so compiled here once more from its own source.
@@ -37,7 +38,7 @@ impl HotPath {
 }
 
 /// Every hot path, in the order of the report.
-pub const ALL: [HotPath; 17] = [
+pub const ALL: [HotPath; 23] = [
     HotPath {
         name: "engine-job",
         unit: "job submitted, placed, run and ended, 1,000 GPUs",
@@ -102,6 +103,27 @@ pub const ALL: [HotPath; 17] = [
         run: policies::conservative_plan,
     },
     HotPath {
+        name: "deepshare-steady",
+        unit: "DeepShare instant with ends and one with arrivals, 1,000 GPUs, 1,000 waiting",
+        sizes: [20, 220],
+        per_unit: 1,
+        run: deepshare::steady,
+    },
+    HotPath {
+        name: "deepshare-reclaim",
+        unit: "gang of 16 GPUs that evicts, runs and ends, 1,000 GPUs, 1,000 waiting",
+        sizes: [2, 22],
+        per_unit: 1,
+        run: deepshare::reclaim,
+    },
+    HotPath {
+        name: "deepshare-array",
+        unit: "job of an array that evicts others, 10,000 GPUs, 10,000 waiting",
+        sizes: [50, 250],
+        per_unit: 1,
+        run: deepshare::array,
+    },
+    HotPath {
         name: "generate",
         unit: "job of a generated 3-day history",
         sizes: [1, 3],
@@ -115,6 +137,15 @@ pub const ALL: [HotPath; 17] = [
     replay("replay-tiresias", whole::tiresias),
     replay("replay-easy-backfill", whole::easy_backfill),
     replay("replay-conservative-backfill", whole::conservative_backfill),
+    replay("replay-elastic-quota", whole::elastic_quota),
+    replay("replay-deepshare", whole::deepshare),
+    HotPath {
+        name: "scale-deepshare",
+        unit: "job of the preset scale with 20,000 jobs",
+        sizes: [1, 2],
+        per_unit: deepshare::JOBS,
+        run: deepshare::preset,
+    },
 ];
 
 const fn replay(name: &'static str, run: fn(u32)) -> HotPath {

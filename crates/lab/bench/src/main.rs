@@ -1,7 +1,8 @@
 //! The program that `cargo xtask` runs; not meant for people.
 
 use deepshare_bench::replays::{self, Options};
-use deepshare_bench::{determinism, hot_paths};
+use deepshare_bench::{determinism, hot_paths, latency, preset};
+use deepshare_trace::generate::SCALE_JOBS;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +10,9 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: deepshare-bench list
        deepshare-bench run HOT_PATH UNITS
        deepshare-bench determinism THREADS
-       deepshare-bench replays RUNS [DATA_FOLDER]";
+       deepshare-bench replays RUNS [DATA_FOLDER]
+       deepshare-bench latency INSTANTS [SVG_FILE]
+       deepshare-bench scale [JOBS]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,6 +47,18 @@ fn answer(arguments: &[&str]) -> Result<String, String> {
             let data = data.first().map(PathBuf::from);
             let options = Options { runs: number(runs)?.max(1), data };
             replays::table(&options).map_err(|error| error.to_string())
+        }
+        ["latency", instants, svg @ ..] if svg.len() <= 1 => {
+            let report = latency::report(number(instants)?.max(1));
+            if let Some(file) = svg.first() {
+                let written = std::fs::write(file, &report.svg);
+                written.map_err(|error| format!("cannot write {file}: {error}"))?;
+            }
+            Ok(report.text)
+        }
+        ["scale", jobs @ ..] if jobs.len() <= 1 => {
+            let jobs = jobs.first().map_or(Ok(SCALE_JOBS), |jobs| number(jobs))?;
+            preset::table(jobs).map_err(|error| error.to_string())
         }
         _ => Err(USAGE.to_owned()),
     }

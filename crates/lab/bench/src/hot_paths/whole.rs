@@ -55,3 +55,11 @@ pub(super) fn easy_backfill(units: u32) {
 pub(super) fn conservative_backfill(units: u32) {
     replay("conservative-backfill", units);
 }
+
+pub(super) fn elastic_quota(units: u32) {
+    replay("elastic-quota", units);
+}
+
+pub(super) fn deepshare(units: u32) {
+    replay("deepshare", units);
+}
