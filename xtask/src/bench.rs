@@ -3,22 +3,17 @@
 mod latency;
 
 use crate::Failure;
-use crate::process::{build_bench, git, output};
+use crate::page::{Marks, data, preamble, write};
+use crate::process::{build, output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PAGE: &str = "docs/benchmarks.md";
 /// Marks of the part that this chore writes.
 const MONTH: Marks = Marks {
+    page: "docs/benchmarks.md",
     begin: "<!-- written by `cargo xtask bench --write`: begin -->",
     end: "<!-- written by `cargo xtask bench --write`: end -->",
 };
-
-/// Lines of the page between which a report stands.
-struct Marks {
-    begin: &'static str,
-    end: &'static str,
-}
 
 struct Options {
     data: Option<PathBuf>,
@@ -56,7 +51,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     }
     let options = Options::of(arguments)?;
     let data = data(root, options.data)?;
-    let program = build_bench(root)?;
+    let program = build(root, "deepshare-bench")?;
     let mut command = Command::new(program);
     command.args(["replays", &options.runs.to_string()]).args(&data);
     let table = output(&mut command)?;
@@ -76,69 +71,12 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts a report into the page.
-fn write(root: &Path, marks: &Marks, report: &str) -> Result<(), Failure> {
-    let page = root.join(PAGE);
-    let old = std::fs::read_to_string(&page);
-    let old = old.map_err(|error| format!("cannot read {PAGE}: {error}"))?;
-    let new = insert(&old, marks, report)?;
-    std::fs::write(&page, new).map_err(|error| format!("cannot write {PAGE}: {error}"))
-}
-
-/// The data folder: as given, of the environment, or beside the repository.
-fn data(root: &Path, given: Option<PathBuf>) -> Result<Option<PathBuf>, Failure> {
-    let holds_month = |folder: &PathBuf| folder.join("helios_venus").is_dir();
-    if let Some(folder) = given {
-        let shown = folder.display().to_string();
-        return match holds_month(&folder) {
-            true => Ok(Some(folder)),
-            false => Err(format!("--data {shown}: there is no folder helios_venus in it")),
-        };
-    }
-    let folder = std::env::var_os("DEEPSHARE_DATA")
-        .map_or_else(|| root.join("../shared/data"), |folder| root.join(folder));
-    Ok(Some(folder).filter(holds_month))
-}
-
-/// Where it was measured, and `how`.
-fn preamble(root: &Path, how: &str) -> Result<String, Failure> {
-    let commit = output(git(root).args(["rev-parse", "--short", "HEAD"]))?;
-    let changed = !output(git(root).args(["status", "--porcelain", "--", "crates"]))?.is_empty();
-    let rust = output(Command::new("rustc").arg("--version"))?;
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    Ok(format!(
-        "{}, {cores} cores shared with other work; {}. Commit {}{}. {how}\n",
-        cpu_model(),
-        rust.trim(),
-        commit.trim(),
-        if changed { " with changes" } else { "" },
-    ))
-}
-
-fn cpu_model() -> String {
-    let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = facts.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    model.map_or_else(|| "CPU of unknown model".to_owned(), |(_, name)| name.trim().to_owned())
-}
-
-/// Puts the report between the page's marks.
-fn insert(page: &str, marks: &Marks, report: &str) -> Result<String, Failure> {
-    let Marks { begin, end } = marks;
-    let parts = page.split_once(begin).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(end)?;
-        Some((before, after))
-    });
-    let (before, after) =
-        parts.ok_or_else(|| format!("{PAGE} lacks the marks {begin} and {end}"))?;
-    Ok(format!("{before}{begin}\n\n{}\n\n{end}{after}", report.trim_end()))
-}
-
 /// Replays a week in two processes, on one thread and on two, and compares the results.
 ///
 /// # Errors
 /// If any differ.
 pub fn determinism(root: &Path) -> Result<(), Failure> {
-    let program = build_bench(root)?;
+    let program = build(root, "deepshare-bench")?;
     let hashes = |threads: &str| {
         println!("determinism: a generated week under every policy, threads: {threads}");
         output(Command::new(&program).args(["determinism", threads]))
@@ -171,16 +109,6 @@ fn differences(one: &str, two: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_report_replaces_what_was_between_the_marks_and_nothing_else() {
-        let Marks { begin, end } = MONTH;
-        let page = format!("# A\n{begin}\nold\n{end}\nrest\n");
-        let new = insert(&page, &MONTH, "| new |\n").unwrap();
-        assert_eq!(new, format!("# A\n{begin}\n\n| new |\n\n{end}\nrest\n"));
-        assert_eq!(insert(&new, &MONTH, "| new |\n").unwrap(), new);
-        assert!(insert("# A\n", &MONTH, "x").is_err());
-    }
 
     #[test]
     fn results_that_differ_or_are_missing_are_shown() {

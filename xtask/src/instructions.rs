@@ -5,7 +5,7 @@
 //! is a change of the code, or of the compiler.
 
 use crate::Failure;
-use crate::process::{build_bench, output};
+use crate::process::{build, output};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use toml_edit::DocumentMut;
@@ -78,7 +78,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     let baseline = read_baseline(root)?;
-    let program = build_bench(root)?;
+    let program = build(root, "deepshare-bench")?;
     let listed = output(Command::new(&program).arg("list"))?;
     let paths = wanted(&listed, &options.names)?;
     println!("{:>14} {:>14} {:>8}  of", "instructions", "baseline", "change");

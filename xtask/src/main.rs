@@ -1,7 +1,9 @@
 //! `cargo xtask`: chores of this repository.
 
 mod bench;
+mod experiment;
 mod instructions;
+mod page;
 mod process;
 mod tidy;
 
@@ -18,6 +20,9 @@ usage: cargo xtask <chore>
   bench [--data DIR] [--runs N] [--write]
                               CPU time of every policy; --write puts it into docs/benchmarks.md
   bench --latency [--write]   time of DeepShare's decisions at 10,000 GPUs, and the preset scale
+  experiment quotas [--data DIR] [--seeds N] [--write]
+                              what quota assurance is worth on a real month; --write puts it into
+                              docs/results/quotas.md
   instructions [--check | --write] [NAME]...
                               instruction counts of hot paths; --check compares them with
                               xtask/instructions.toml, --write renews that file";
@@ -35,6 +40,7 @@ fn main() -> ExitCode {
         "tidy" => no_more(rest).and_then(|()| tidy::run(&root())),
         "determinism" => no_more(rest).and_then(|()| bench::determinism(&root())),
         "bench" => bench::run(&root(), rest),
+        "experiment" => experiment::run(&root(), rest),
         "instructions" => instructions::run(&root(), rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -33,16 +33,16 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
     String::from_utf8(done.stdout).map_err(|_| format!("{shown} printed something not UTF-8"))
 }
 
-/// Builds the program that drives the simulator and returns its path.
+/// Builds a program of the workspace, named as its package, and returns its path.
 ///
 /// # Errors
 /// If it does not build.
-pub fn build_bench(root: &Path) -> Result<PathBuf, Failure> {
+pub fn build(root: &Path, package: &str) -> Result<PathBuf, Failure> {
     let mut command = cargo(root);
-    command.args(["build", "--release", "--quiet", "--package", "deepshare-bench"]);
+    command.args(["build", "--release", "--quiet", "--package", package]);
     let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
     if !status.success() {
-        return Err("deepshare-bench does not build; see above".to_owned());
+        return Err(format!("{package} does not build; see above"));
     }
     let mut metadata = cargo(root);
     metadata.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]);
@@ -50,6 +50,6 @@ pub fn build_bench(root: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| format!("cargo metadata printed no JSON: {error}"))?;
     let target = metadata["target_directory"].as_str();
     let target = target.ok_or("cargo metadata names no target directory")?;
-    let name = format!("deepshare-bench{}", std::env::consts::EXE_SUFFIX);
+    let name = format!("{package}{}", std::env::consts::EXE_SUFFIX);
     Ok(Path::new(target).join("release").join(name))
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask bench --latency`: how long a decision takes at scale, and the whole preset.
 
-use super::{Marks, preamble, write};
 use crate::Failure;
-use crate::process::{build_bench, output};
+use crate::page::{Marks, preamble, write};
+use crate::process::{build, output};
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +13,7 @@ const ON_PAGE: &str = "images/latency.svg";
 /// Instants of the usual state that are measured.
 const INSTANTS: u32 = 20_000;
 const MARKS: Marks = Marks {
+    page: "docs/benchmarks.md",
     begin: "<!-- written by `cargo xtask bench --latency --write`: begin -->",
     end: "<!-- written by `cargo xtask bench --latency --write`: end -->",
 };
@@ -23,7 +24,7 @@ const MARKS: Marks = Marks {
 /// If the measuring program does not build or fails, or a file cannot be written.
 pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let writes = writes(arguments)?;
-    let program = build_bench(root)?;
+    let program = build(root, "deepshare-bench")?;
     let mut command = Command::new(&program);
     command.args(["latency", &INSTANTS.to_string()]);
     if writes {

@@ -632,6 +632,9 @@ impl Engine {
         let mut state = snapshot.state;
         state.queues.rebuild();
         state.set_spills(policy.spills());
+        // What was read back fits exactly; the next job should not pay for moving all of them.
+        state.jobs.reserve(state.jobs.len() / 2);
+        state.attempts.reserve(state.attempts.len() / 2);
         Ok(Engine { state, policy })
     }
 }
