@@ -1,11 +1,12 @@
 //! The same inputs give the same results, on any number of threads, in any process.
 
+use deepshare_engine::CapacityMode;
 use deepshare_metrics::result_hash;
 use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{
-    Actuation, Delay, Estimator, OutageModel, Outages, SimError, SimSettings, Watch, compat,
-    simulate, simulate_all,
+    Actuation, Classes, Delay, Estimator, OutageModel, Outages, SimError, SimSettings, Watch,
+    compat, simulate, simulate_all,
 };
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
 use std::fmt::Write;
@@ -55,7 +56,17 @@ fn faults(settings: &mut SimSettings) {
     settings.seed = 7;
 }
 
-/// Every policy in an ideal world, in one with faults, and as the Lucid artifact has it.
+/// Idle quota is lent, and guaranteed jobs spill.
+fn borrow(settings: &mut SimSettings) {
+    settings.engine.capacity = CapacityMode::Elastic;
+    settings.classes = Classes::Coin { best_effort_milli: 400 };
+    if let PolicyConfig::DeepShare(deepshare) = &mut settings.policy {
+        deepshare.spill = true;
+    }
+}
+
+/// Every policy in an ideal world and in one with faults, as the Lucid artifact has it, and those
+/// that lend with something to lend.
 fn cases() -> Vec<(String, SimSettings)> {
     let mut cases = Vec::new();
     for name in PolicyConfig::NAMES {
@@ -68,10 +79,17 @@ fn cases() -> Vec<(String, SimSettings)> {
         faults(&mut faulty);
         let mut lucid = plain.clone();
         compat::lucid(&mut lucid);
-        cases.push((format!("{name} plain"), plain));
-        cases.push((format!("{name} faults"), faulty));
-        if !name.ends_with("backfill") {
-            cases.push((format!("{name} lucid"), lucid));
+        cases.push((format!("{name} plain"), plain.clone()));
+        cases.push((format!("{name} faults"), faulty.clone()));
+        match name {
+            "elastic-quota" | "deepshare" => {
+                for (world, mut elastic) in [("plain", plain), ("faults", faulty)] {
+                    borrow(&mut elastic);
+                    cases.push((format!("{name} elastic {world}"), elastic));
+                }
+            }
+            "easy-backfill" | "conservative-backfill" => {}
+            _ => cases.push((format!("{name} lucid"), lucid)),
         }
     }
     cases

@@ -9,7 +9,7 @@ use crate::quota_meter::{AVOIDABLE_UP_TO_GPUS, QuotaMeter};
 use crate::settings::{Oversize, SimSettings};
 use crate::workload::Workload;
 use crate::world::{World, stream};
-use deepshare_audit::{Auditor, Violation};
+use deepshare_audit::{Auditor, ReclaimRules, Violation};
 use deepshare_engine::{Command, Engine, Event, NodeCondition};
 use deepshare_metrics::{Counters, RunRecord, UsageMeter};
 use deepshare_model::{Class, JobId, JobSpec, NodeId, PoolId, Time};
@@ -101,7 +101,7 @@ impl<'a> Simulation<'a> {
             workload,
             settings,
             engine: Engine::new(settings.engine, settings.policy.build()),
-            auditor: settings.audit.then(|| Auditor::new(&settings.engine)),
+            auditor: settings.audit.then(|| auditor(settings)),
             world,
             predictor: Predictor::new(settings.estimates.clone()),
             meter: UsageMeter::new(workload.pools.max(1)),
@@ -418,6 +418,17 @@ fn quota_meter(trace: &Trace, workload: &Workload, settings: &SimSettings) -> Qu
     let arrivals_end = trace.jobs.last().map_or(Time::ZERO, |job| job.submit);
     let look_for_avoidable = gpus <= AVOIDABLE_UP_TO_GPUS || settings.audit;
     QuotaMeter::new(&settings.engine, &workload.tenants, arrivals_end, cap, look_for_avoidable)
+}
+
+/// The auditor that knows what the run's policy promises.
+fn auditor(settings: &SimSettings) -> Auditor {
+    let auditor = Auditor::new(&settings.engine);
+    match &settings.policy {
+        PolicyConfig::DeepShare(deepshare) if deepshare.reclaim => {
+            auditor.reclaims(ReclaimRules { preemption_cap: deepshare.preemption_cap })
+        }
+        _ => auditor,
+    }
 }
 
 fn audit_failed(at: Time, violation: Violation) -> SimError {
