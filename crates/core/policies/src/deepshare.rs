@@ -14,9 +14,10 @@
 //! `qad_bucket` (D4); inside a tenant the queue is in the order (priority, T̂, submission) and a
 //! job that does not fit is passed over (D5); the cap is checked against what is used, so a job
 //! that finds no place does not hold its share of the cap against those behind it; a job preempted
-//! `preemption_cap` times within an hour is a victim only when no other set of victims exists.
-//! Cost: O(keys + placed) a round; a search for victims looks at few attempts for a job that fits
-//! one node, at all reclaimable ones for a wider one.
+//! `preemption_cap` times within an hour is a victim only when no other set of victims exists; nodes
+//! are set aside for a gang that has waited `gang_guard` (see `guard.rs`).
+//! Cost: O(keys for which something changed + placed) a round; a search for victims looks at few
+//! attempts for a job that fits one node, at every whole node for a wider one.
 
 mod guard;
 pub(crate) mod order;
