@@ -52,7 +52,7 @@ impl Tenants {
     /// GPUs of a type that best-effort jobs could still be lent if `gpus` more were charged to a
     /// tenant, below zero if that is too many. A tenant's best-effort jobs use its own idle quota
     /// first and borrow the rest: from capacity that is promised to nobody, and from each other
-    /// tenant's idle quota up to its lending limit.
+    /// tenant's idle quota up to its lending limit. A parent's own is what its children leave.
     pub(crate) fn left_to_borrow(
         &self,
         borrower: TenantId,
@@ -60,26 +60,69 @@ impl Tenants {
         gpus: u32,
         capacity: u32,
     ) -> i64 {
+        let used = |class: Class| move |id| self.used_by_class(id, class, gpu_type);
+        let guaranteed = self.own(used(Class::Guaranteed));
+        let best_effort = self.own(used(Class::BestEffort));
+        self.to_borrow((borrower, gpus), gpu_type, capacity, &guaranteed, &best_effort)
+    }
+
+    /// GPUs of a type that a tenant's best-effort jobs may use if nobody uses anything.
+    pub(crate) fn most_to_borrow(
+        &self,
+        borrower: TenantId,
+        gpu_type: GpuTypeId,
+        capacity: u32,
+    ) -> i64 {
+        let nothing = vec![0; self.all.len()];
+        self.to_borrow((borrower, 0), gpu_type, capacity, &nothing, &nothing)
+            + self.own_idle(borrower, gpu_type)
+    }
+
+    /// What of an idle tenant's own quota it does not lend, and could use itself.
+    fn own_idle(&self, id: TenantId, gpu_type: GpuTypeId) -> i64 {
+        let quota = self.own(|id| self.spec(id).quota.of(gpu_type))[id.index()];
+        quota - quota.min(self.lends(id))
+    }
+
+    fn lends(&self, id: TenantId) -> i64 {
+        self.spec(id).lending_limit.map_or(i64::MAX, i64::from)
+    }
+
+    /// An amount of each tenant less that of its children, which is part of it; not below zero.
+    fn own(&self, amount: impl Fn(TenantId) -> u32) -> Vec<i64> {
+        let ids = || (0..self.all.len()).map(TenantId::from_index);
+        let mut own: Vec<i64> = ids().map(|id| i64::from(amount(id))).collect();
+        for id in ids() {
+            if let Some(parent) = self.spec(id).parent.filter(|p| p.index() < self.all.len()) {
+                own[parent.index()] -= i64::from(amount(id));
+            }
+        }
+        own.into_iter().map(|own| own.max(0)).collect()
+    }
+
+    fn to_borrow(
+        &self,
+        (borrower, gpus): (TenantId, u32),
+        gpu_type: GpuTypeId,
+        capacity: u32,
+        guaranteed: &[i64],
+        best_effort: &[i64],
+    ) -> i64 {
         let pool = self.spec(borrower).pool;
-        let is_parent = |id: usize| {
-            let id = TenantId::from_index(id);
-            self.all.iter().any(|tenant| tenant.spec.parent == Some(id))
-        };
+        let quotas = self.own(|id| self.spec(id).quota.of(gpu_type));
         let (mut promised, mut lent, mut borrowed) = (0i64, 0i64, 0i64);
-        for (index, tenant) in self.all.iter().enumerate() {
-            if tenant.spec.pool != pool || is_parent(index) {
+        for (index, &quota) in quotas.iter().enumerate() {
+            let id = TenantId::from_index(index);
+            if self.spec(id).pool != pool {
                 continue;
             }
-            let id = TenantId::from_index(index);
-            let quota = tenant.spec.quota.of(gpu_type);
-            let idle = quota.saturating_sub(self.used_by_class(id, Class::Guaranteed, gpu_type));
-            let more = if id == borrower { gpus } else { 0 };
-            let best_effort = self.used_by_class(id, Class::BestEffort, gpu_type) + more;
+            let idle = (quota - guaranteed[index]).max(0);
+            let more = if id == borrower { i64::from(gpus) } else { 0 };
+            let best_effort = best_effort[index] + more;
             let own = idle.min(best_effort);
-            let lends = tenant.spec.lending_limit.unwrap_or(u32::MAX).min(idle - own);
-            promised += i64::from(quota);
-            lent += i64::from(lends);
-            borrowed += i64::from(best_effort - own);
+            promised += quota;
+            lent += self.lends(id).min(idle - own);
+            borrowed += best_effort - own;
         }
         (i64::from(capacity) - promised).max(0) + lent - borrowed
     }

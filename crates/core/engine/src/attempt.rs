@@ -95,11 +95,6 @@ impl Attempt {
         self.state < AttemptState::Released
     }
 
-    /// The instant before which it is no victim, its last eviction having been refused.
-    pub fn evictable_from(&self) -> Time {
-        self.no_eviction_before
-    }
-
     /// True if it can be chosen as a victim: started, and not ending already.
     pub fn is_evictable(&self) -> bool {
         (AttemptState::Binding..AttemptState::Terminating).contains(&self.state)

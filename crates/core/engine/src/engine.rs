@@ -10,7 +10,7 @@ use crate::policy::{Policy, Rank};
 use crate::pool::Pool;
 use crate::qad::Qad;
 use crate::queue::SchedulingKey;
-use crate::reason::{Illegal, Reason};
+use crate::reason::Illegal;
 use crate::settings::EngineSettings;
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::state::State;
@@ -592,7 +592,7 @@ impl Engine {
         let keys: Vec<_> = pools.flat_map(|pool| self.state.active_keys(pool)).collect();
         for key in keys {
             let Some(reason) = self.state.never_fits(key) else { continue };
-            if !matches!(reason, Reason::LargerThanQuota { .. }) {
+            if !reason.is_quota() {
                 continue;
             }
             for job in self.state.waiting_of(key).collect::<Vec<_>>() {

@@ -51,8 +51,26 @@ impl fmt::Display for Degree {
     }
 }
 
-/// `(1−λ)ⁿ` for `n` below [`POWERS`], in units of 2⁻³²; beyond, nothing is left of it.
+/// `(1−λ)ⁿ` is looked up for `n` below this, in units of 2⁻³².
 const POWERS: usize = 64;
+
+/// `(1−λ)ⁿ`, in units of 2⁻³²: from the table, and by squaring beyond it.
+fn power(powers: &[u64], slots: u64) -> u64 {
+    let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 32) as u64;
+    if let Some(&known) = usize::try_from(slots).ok().and_then(|slots| powers.get(slots)) {
+        return known;
+    }
+    let mut square = powers.get(1).copied().unwrap_or(0);
+    let (mut result, mut left) = (Degree::ONE.0, slots);
+    while left > 0 && square > 0 {
+        if left & 1 == 1 {
+            result = times(result, square);
+        }
+        square = times(square, square);
+        left >>= 1;
+    }
+    if left > 0 { 0 } else { result }
+}
 
 /// One tenant's account for one GPU type.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -95,8 +113,7 @@ impl Qad {
     }
 
     fn advanced(powers: &[u64], account: &Account, slot: u64) -> Degree {
-        let slots = usize::try_from(slot.saturating_sub(account.slot)).unwrap_or(usize::MAX);
-        let power = powers.get(slots).copied().unwrap_or(0);
+        let power = power(powers, slot.saturating_sub(account.slot));
         let (to, from) = (account.now.0, account.smoothed.0);
         // The distance still to go, rounded towards the goal.
         let rest = |distance: u64| ((u128::from(distance) * u128::from(power)) >> 32) as u64;
@@ -192,6 +209,17 @@ mod tests {
         qad.change((T, G), (0, 7), 25, 1_000);
         assert!(smoothed(&qad, 1_004) < 0.95);
         assert!((smoothed(&qad, 1_005) - 0.952_94).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_slow_average_is_still_on_its_way_after_many_cycles() {
+        let mut qad = Qad::new(1);
+        qad.change((T, G), (8, 0), 8, 0);
+        assert!((smoothed(&qad, 64) - 0.999f64.powi(64)).abs() < 1e-6);
+        assert!((smoothed(&qad, 5_000) - 0.999f64.powi(5_000)).abs() < 1e-6);
+        let mut frozen = Qad::new(0);
+        frozen.change((T, G), (8, 0), 8, 0);
+        assert_eq!(smoothed(&frozen, 1 << 40), 1.0);
     }
 
     #[test]

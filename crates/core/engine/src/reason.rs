@@ -163,7 +163,7 @@ impl fmt::Display for Reason {
                 write!(f, " (needs {need} GPUs, {tenant} uses {used} of {quota})")
             }
             Reason::LendingLimit { need, left } => {
-                write!(f, " (needs {need} GPUs, other tenants lend {left} more)")
+                write!(f, " (needs {need} GPUs, {left} of its own idle quota and lent)")
             }
             Reason::BehindHead { head } => write!(f, " (of {head})"),
             Reason::WouldDelay { head, at } => write!(f, " ({head}, due at {at})"),

@@ -301,8 +301,35 @@ impl State {
         if self.settings.cycle.is_zero() { QAD_CYCLE } else { self.settings.cycle }
     }
 
-    /// As [`State::admits`], without words.
-    pub(crate) fn allows(
+    /// Why other tenants will never lend a best-effort job what it asks for, if so.
+    fn never_lent(
+        &self,
+        (tenant, class): (TenantId, Class),
+        gpu_type: GpuTypeId,
+        need: u32,
+    ) -> Option<Reason> {
+        let elastic = self.settings.capacity == CapacityMode::Elastic;
+        if !elastic || class != Class::BestEffort || !self.tenants.limit_lending {
+            return None;
+        }
+        let pool = &self.pools[self.tenants.spec(tenant).pool.index()];
+        let capacity = pool.usable.get(gpu_type.index()).map_or(0, FreeIndex::total);
+        let most = self.tenants.most_to_borrow(tenant, gpu_type, capacity).max(0);
+        let left = u32::try_from(most).unwrap_or(u32::MAX);
+        (need > left).then_some(Reason::LendingLimit { need, left })
+    }
+
+    /// When an attempt may be evicted at the earliest: after its tenant's minimum run time, and once
+    /// a refused eviction may be tried again.
+    pub fn evictable_from(&self, attempt: &Attempt) -> Time {
+        let tenant = self.job(attempt.job).spec.tenant;
+        let since = attempt.running_since.unwrap_or(self.now);
+        attempt.no_eviction_before.max(since + self.tenants.spec(tenant).min_run_time)
+    }
+
+    /// Whether `gpus` more of a type, charged to a tenant's class, are within every quota and every
+    /// lending limit that binds.
+    pub fn allows(
         &self,
         (tenant, class): (TenantId, Class),
         gpu_type: GpuTypeId,
@@ -384,7 +411,8 @@ impl State {
             // An empty pool still has quotas: only those that bind even then count.
             let binds =
                 |reason: &Reason| !empty || matches!(reason, Reason::LargerThanQuota { .. });
-            if let Some(reason) = quota.err().filter(binds) {
+            let never = empty.then(|| self.never_lent((tenant, class), gpu_type, demand.gpus));
+            if let Some(reason) = quota.err().filter(binds).or(never.flatten()) {
                 // With machines in the way of one GPU type and quota in that of another, machines
                 // are what can change by evicting; for an empty pool they are not.
                 match empty {
@@ -435,7 +463,7 @@ impl State {
         }
         match self.find(pool, (tenant, class), &demand, true) {
             Ok(_) => None,
-            Err(reason @ Reason::LargerThanQuota { .. }) => Some(reason),
+            Err(reason) if reason.is_quota() => Some(reason),
             Err(_) => {
                 let usable = &self.pools[pool.index()].usable;
                 let offers = usable.iter().enumerate().filter(|(gpu_type, _)| {

@@ -136,7 +136,7 @@ fn kind_of(state: &State, job: JobId, charge: Class) -> Kind {
     let spec = &state.job(job).spec;
     let open = |gpu_type: &usize| {
         let gpu_type = GpuTypeId::from_index(*gpu_type);
-        state.allowance(spec.tenant, charge, gpu_type) >= spec.demand.gpus
+        state.allows((spec.tenant, charge), gpu_type, spec.demand.gpus)
     };
     let types = (0..state.gpu_types().min(64)).filter(open);
     (spec.demand, types.fold(0, |set, gpu_type| set | 1 << gpu_type))

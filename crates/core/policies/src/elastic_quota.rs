@@ -74,10 +74,10 @@ fn reclaim(draft: &mut Draft<'_>, job: JobId) -> bool {
         let spec = &state.job(attempt.job).spec;
         (spec.priority, Reverse(spec.submit), Reverse(attempt.id))
     };
-    let allowed = |attempt: &&Attempt| attempt.evictable_from() <= state.now();
+    let allowed = |attempt: &&Attempt| state.evictable_from(attempt) <= state.now();
     let banned =
         state.reclaimable(draft.pool()).map(|(_, a)| a).filter(|attempt| !allowed(attempt));
-    let retry_at = banned.map(|attempt| attempt.evictable_from()).min();
+    let retry_at = banned.map(|attempt| state.evictable_from(attempt)).min();
     let mut victims: Vec<_> = state
         .reclaimable(draft.pool())
         .map(|(_, attempt)| attempt)

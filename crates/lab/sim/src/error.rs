@@ -24,7 +24,7 @@ pub enum SimError {
     /// The load cannot drain: these jobs can never run.
     #[error(
         "{count} jobs can never run on this cluster, first {first} (line {line}): {reason}; \
-         enlarge the cluster, or leave them out with `--set oversize=skip`"
+         enlarge the cluster or the quota, or leave them out with `--set oversize=skip`"
     )]
     Oversize {
         /// How many.

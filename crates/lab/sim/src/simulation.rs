@@ -12,7 +12,7 @@ use crate::world::{World, stream};
 use deepshare_audit::{Auditor, ReclaimRules, Violation};
 use deepshare_engine::{Command, Engine, Event, NodeCondition};
 use deepshare_metrics::{Counters, RunRecord, UsageMeter};
-use deepshare_model::{Class, JobId, JobSpec, NodeId, PoolId, Time};
+use deepshare_model::{Class, GpuTypeId, JobId, JobSpec, NodeId, PoolId, Time};
 use deepshare_policies::{DeepShareSettings, PolicyConfig};
 use deepshare_trace::{Cluster, Trace};
 use rand_pcg::Pcg64Mcg;
@@ -306,7 +306,14 @@ impl<'a> Simulation<'a> {
         let state = self.engine.state();
         let demand = state.guaranteed(spec.tenant).0;
         let full = demand + spec.demand.gpus > state.tenant(spec.tenant).quota.total();
-        if full { Class::BestEffort } else { Class::Guaranteed }
+        // A job that could never run as best-effort keeps its claim.
+        let mut types = (0..state.gpu_types()).map(GpuTypeId::from_index);
+        let fits = types.any(|gpu_type| {
+            let wanted = spec.demand.gpu_type.is_none_or(|wanted| wanted == gpu_type);
+            let limit = state.limit(spec.tenant, Class::BestEffort, gpu_type);
+            wanted && limit.is_none_or(|(most, _)| most >= spec.demand.gpus)
+        });
+        if full && fits { Class::BestEffort } else { Class::Guaranteed }
     }
 
     /// Tells the engine all that can be heard at once.

@@ -1,7 +1,7 @@
 //! A trace and a cluster in the engine's terms.
 
 use crate::error::SimError;
-use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event};
+use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, Reason};
 use deepshare_model::{
     Class, Demand, JobId, JobSpec, Layout, NodeId, NodeSpec, PoolId, Quota, Resources, Sharing,
     TenantId, TenantSpec, Time,
@@ -21,6 +21,8 @@ pub struct Workload {
     pub jobs: Vec<JobSpec>,
     /// Number of pools.
     pub pools: usize,
+    /// Names of tenants by id.
+    pub names: Vec<String>,
 }
 
 impl Workload {
@@ -76,7 +78,9 @@ impl Workload {
             CapacityMode::Partition => count,
             CapacityMode::Hard | CapacityMode::Pool | CapacityMode::Elastic => 1,
         };
-        Ok(Workload { tenants, nodes, jobs, pools })
+        let known =
+            if cluster.tenants.is_empty() { trace.tenants.clone() } else { cluster.tenant_names() };
+        Ok(Workload { tenants, nodes, jobs, pools, names: known })
     }
 
     /// Tells an engine of tenants and nodes.
@@ -113,7 +117,7 @@ impl Workload {
                 asked += 1;
                 engine.step(Time::ZERO, &event, &mut out).expect("no round, no proposal");
                 out.iter().find_map(|command| match command {
-                    Command::Refuse { reason, .. } => Some(reason.to_string()),
+                    Command::Refuse { reason, .. } => Some(self.in_words(spec, reason)),
                     _ => None,
                 })
             });
@@ -122,6 +126,23 @@ impl Workload {
             }
         }
         oversize
+    }
+}
+
+impl Workload {
+    /// Why a job can never run, with the tenant's name and what to do about a quota.
+    fn in_words(&self, spec: &JobSpec, reason: &Reason) -> String {
+        let class = spec.class.name();
+        match reason {
+            Reason::LargerThanQuota { tenant, need, quota } => {
+                let name = self.names.get(tenant.index()).map_or("?", String::as_str);
+                format!(
+                    "{} (needs {need} GPUs; tenant {name} may use {quota} for {class} jobs)",
+                    reason.name()
+                )
+            }
+            _ => reason.to_string(),
+        }
     }
 }
 

@@ -39,6 +39,10 @@ fn numbers(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
     if run.engine.backoff_max < run.engine.backoff_first {
         found.push(("backoff.max_s", "is less than backoff.first_s".to_owned()));
     }
+    if !(10..=1_000).contains(&run.engine.qad_lambda_milli) {
+        let lambda = f64::from(run.engine.qad_lambda_milli) / 1_000.0;
+        found.push(("qad.lambda", format!("{lambda} is not between 0.01 and 1")));
+    }
     if run.max_idle_steps == 0 {
         found.push(("max_idle_steps", "is 0, which no run survives; use 1 or more".to_owned()));
     }

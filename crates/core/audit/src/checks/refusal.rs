@@ -6,7 +6,7 @@ use crate::books::node::Node;
 use crate::feasible::Offer;
 use crate::violation::Violation;
 use deepshare_engine::{CapacityMode, Reason};
-use deepshare_model::{GpuTypeId, JobId, PoolId, TenantId};
+use deepshare_model::{Class, GpuTypeId, JobId, PoolId, TenantId};
 
 impl Books {
     pub fn check_refusal(&self, id: JobId, reason: &Reason) -> Result<(), Violation> {
@@ -41,6 +41,12 @@ impl Books {
                     return falsely("it is not larger than the quota");
                 }
             }
+            Reason::LendingLimit { need, left } => {
+                let mut most = self.types_for(job).filter_map(|g| self.lent_at_most(job, g));
+                if need != job.gpus() || need <= left || most.all(|m| m != u64::from(left)) {
+                    return falsely("others lend another number of GPUs");
+                }
+            }
             _ => return falsely("the reason is none to keep it from ever running"),
         }
         Ok(())
@@ -53,8 +59,37 @@ impl Books {
             let binds = |&tenant: &TenantId| {
                 self.largest_share(tenant, job, gpu_type).is_some_and(|most| job.gpus() > most)
             };
-            !quotas.iter().any(binds) && self.fits_empty(job, gpu_type)
+            let lent = self.lent_at_most(job, gpu_type);
+            let lends = lent.is_none_or(|most| u64::from(job.gpus()) <= most);
+            !quotas.iter().any(binds) && lends && self.fits_empty(job, gpu_type)
         })
+    }
+
+    /// GPUs of a type that a best-effort job could have in an empty pool: its tenant's own, those
+    /// promised to nobody, and what each other tenant lends. `None` where lending is not limited.
+    fn lent_at_most(&self, job: &Job, gpu_type: GpuTypeId) -> Option<u64> {
+        let elastic = self.settings.capacity == CapacityMode::Elastic;
+        let tenants: Vec<_> = self.tenants.specs.iter().enumerate().collect();
+        let limited = tenants.iter().any(|(_, spec)| spec.lending_limit.is_some());
+        if !elastic || !limited || job.spec.class == Class::Guaranteed {
+            return None;
+        }
+        let own = |id: usize| {
+            let quota = self.tenants.quota(TenantId::from_index(id), gpu_type);
+            let of_children =
+                tenants.iter().filter(|(_, spec)| spec.parent == Some(TenantId::from_index(id)));
+            let of_children: u32 = of_children.map(|(_, spec)| spec.quota.of(gpu_type)).sum();
+            u64::from(quota.saturating_sub(of_children))
+        };
+        let here = || tenants.iter().filter(|(_, spec)| spec.pool == job.pool);
+        let promised: u64 = here().map(|&(id, _)| own(id)).sum();
+        let unpromised = u64::from(self.offered(job.pool, gpu_type)).saturating_sub(promised);
+        let others = here().filter(|(id, _)| *id != job.spec.tenant.index());
+        let lent = others.map(|&(id, spec)| {
+            let most = spec.lending_limit.map_or(u64::MAX, u64::from);
+            own(id).min(most)
+        });
+        Some(own(job.spec.tenant.index()) + unpromised + lent.sum::<u64>())
     }
 
     /// Most GPUs that a job's class may use of a tenant's quota; `None` where quotas do not bind.

@@ -87,7 +87,7 @@ pub(super) fn charge_of(state: &State, job: JobId, spill: bool) -> Option<Class>
     let has_room = |class: &Class| {
         let wanted = |gpu_type: &GpuTypeId| spec.demand.gpu_type.is_none_or(|t| t == *gpu_type);
         let mut types = types.clone().filter(wanted);
-        types.any(|gpu_type| state.allowance(spec.tenant, *class, gpu_type) >= spec.demand.gpus)
+        types.any(|gpu_type| state.allows((spec.tenant, *class), gpu_type, spec.demand.gpus))
     };
     [Some(spec.class), spilled].into_iter().flatten().find(has_room)
 }

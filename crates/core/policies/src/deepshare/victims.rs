@@ -161,9 +161,7 @@ impl<'a> Search<'a> {
     fn candidate(&self, attempt: &Attempt, retry_at: &mut Option<Time>) -> Option<Candidate> {
         let now = self.state.now();
         let job = self.state.job(attempt.job);
-        let min_run = self.state.tenant(job.spec.tenant).min_run_time;
-        let since = attempt.running_since.unwrap_or(now);
-        let from = attempt.evictable_from().max(since + min_run);
+        let from = self.state.evictable_from(attempt);
         if from > now {
             *retry_at = Some(retry_at.map_or(from, |earlier| earlier.min(from)));
             return None;

@@ -5,15 +5,15 @@
 /// One, in the units of degrees: 2⁻³².
 pub(super) const ONE: u64 = 1 << 32;
 
-/// Slots after which nothing is left of a difference.
-const SETTLED: u64 = 64;
+/// Powers that are tabulated at most: enough for weights of 0.01 and more.
+const MOST_POWERS: usize = 4_096;
 
 /// `(1−λ)ⁿ` and its sums.
 #[derive(Clone, Debug)]
 pub(super) struct Powers {
-    /// `(1−λ)ⁿ` for `n` from 0 to 63.
+    /// `(1−λ)ⁿ` for `n` from 0 on, as long as anything is left of it.
     power: Vec<u64>,
-    /// Sum of the first `n` powers, for `n` from 0 to 64.
+    /// Sum of the first `n` powers.
     sum: Vec<u64>,
 }
 
@@ -21,11 +21,11 @@ impl Powers {
     pub(super) fn new(lambda_milli: u32) -> Powers {
         let keep = u64::from(1_000 - lambda_milli.min(1_000));
         let (mut power, mut sum) = (vec![ONE], vec![0]);
-        for n in 0..SETTLED as usize {
-            sum.push(sum[n] + power[n]);
-            power.push(power[n] * keep / 1_000);
+        while power.len() < MOST_POWERS && power.last().is_some_and(|&last| last > 0) {
+            let last = power[power.len() - 1];
+            sum.push(sum[sum.len() - 1] + last);
+            power.push(last * keep / 1_000);
         }
-        power.truncate(SETTLED as usize);
         Powers { power, sum }
     }
 
@@ -34,7 +34,8 @@ impl Powers {
     }
 
     fn sum(&self, slots: u64) -> u64 {
-        self.sum[slots.min(SETTLED) as usize]
+        let last = self.sum.len() - 1;
+        self.sum[usize::try_from(slots).map_or(last, |slots| slots.min(last))]
     }
 }
 
@@ -87,7 +88,7 @@ impl Curve {
 
 /// The first slot from `from` on for which `is` holds, where it holds ever after.
 fn first_slot(from: u64, is: impl Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (from, from.max(SETTLED));
+    let (mut low, mut high) = (from, from.max(MOST_POWERS as u64));
     if !is(high) {
         return None;
     }

@@ -185,12 +185,9 @@ impl Offer<'_> {
     /// True if the attempt may be evicted for a guaranteed job now.
     fn may_go(&self, id: AttemptId) -> bool {
         let (now, attempt) = (self.state.now(), self.state.attempt(id));
-        let tenant = self.state.job(attempt.job).spec.tenant;
-        let since = attempt.running_since.unwrap_or(now);
         attempt.charged == Class::BestEffort
             && attempt.is_evictable()
-            && attempt.evictable_from() <= now
-            && since + self.state.tenant(tenant).min_run_time <= now
+            && self.state.evictable_from(attempt) <= now
     }
 
     /// GPUs for which the host resources would be enough: those of whoever stays are taken.
