@@ -39,7 +39,7 @@ pub struct Summary {
     pub by_size: Vec<Group>,
     /// By how the job ended in the trace.
     pub by_outcome: Vec<Group>,
-    /// Gangs of at least [`WIDE_GANG`] GPUs: all, and by class.
+    /// Gangs of at least 32 GPUs: all, and by class.
     pub by_gang: Vec<Group>,
 }
 
