@@ -35,6 +35,8 @@ pub struct Node {
     pub(crate) reclaimable: Devices,
     /// When the last of its residents is expected to leave; past where it has outlived that.
     pub(crate) empties_at: Time,
+    /// That is out of date.
+    pub(crate) emptying_changed: bool,
     /// Set aside in the round under way: nothing is placed there.
     #[serde(skip)]
     held_back: bool,
@@ -56,6 +58,7 @@ impl Node {
             claimed: Devices::NONE,
             reclaimable: Devices::NONE,
             empties_at: Time::ZERO,
+            emptying_changed: false,
             held_back: false,
             residents: vec![Vec::new(); spec.gpus as usize],
             room_cpu_milli: spec.capacity.cpu_milli as i64,
@@ -109,9 +112,9 @@ impl Node {
         &self.residents[device as usize]
     }
 
-    /// When the last of its residents is expected to leave, as of when it was last told of any: an
-    /// instant in the past for one that has outlived its estimate, the end of time for one that
-    /// nobody has estimated.
+    /// When the last of its residents is expected to leave, as of the last
+    /// [`Draft::refresh_emptying`](crate::Draft::refresh_emptying): an instant in the past for one
+    /// that has outlived its estimate, the end of time for one that nobody has estimated.
     pub fn empties_at(&self) -> Time {
         self.empties_at
     }

@@ -12,7 +12,7 @@ use crate::queue::KeyId;
 use crate::reason::{Illegal, Reason};
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, JobId, PoolId, TenantId, Time};
+use deepshare_model::{AttemptId, Class, JobId, NodeId, PoolId, TenantId, Time};
 
 /// One proposal, with what is needed to take it back.
 #[derive(Debug)]
@@ -208,23 +208,24 @@ impl<'a> Draft<'a> {
         self.state.pools[self.pool.index()].reasons.set_key(key, reason);
     }
 
-    /// Says why every waiting job like this one stays where it is, charged to a class, and lets
-    /// them sleep: [`State::awake_keys`] leaves them out until what they were refused for changes
-    /// (more devices, or more quota of their tenants). For policies that place whatever fits.
-    pub fn sleep(&mut self, job: JobId, charge: Class, reason: Reason) {
-        let key = self.state.job(job).key;
-        self.state.put_to_sleep(key, charge, reason);
-    }
-
-    /// As [`Draft::sleep`], by key.
-    pub fn sleep_key(&mut self, key: KeyId, charge: Class, reason: Reason) {
-        self.state.put_to_sleep(key, charge, reason);
+    /// Says why every waiting job of a key stays where it is, charged to a class, and lets them
+    /// sleep: [`State::awake_keys`] leaves them out until what they were refused for changes: more
+    /// devices of the GPU types `open` to them (see [`State::open_types`]), more quota for others.
+    /// For policies that place whatever fits.
+    pub fn sleep(&mut self, key: KeyId, charge: Class, open: u64, reason: Reason) {
+        self.state.put_to_sleep(key, charge, open, reason);
     }
 
     /// Wakes every sleeper of the pool at `at`: time alone may change what they were refused for.
     pub fn wake_sleepers_at(&mut self, at: Time) {
         let retry = &mut self.state.pools[self.pool.index()].sleepers.retry_at;
         *retry = Some(retry.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// Brings [`Node::empties_at`](crate::Node::empties_at) of the pool's nodes up to date.
+    pub fn refresh_emptying(&mut self) {
+        let nodes: Vec<NodeId> = self.state.pool(self.pool).nodes.iter().copied().collect();
+        nodes.into_iter().for_each(|node| self.state.refresh_emptying(node));
     }
 
     /// Sets nodes aside for a gang, from the next [`Draft::hold_back`] on, or gives them back.

@@ -158,7 +158,7 @@ impl Engine {
             }
             pool.dirty = false;
             pool.wake_at = None;
-            if !pool.has_work() {
+            if pool.waiting == 0 {
                 continue;
             }
             pool.reasons.clear();

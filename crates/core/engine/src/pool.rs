@@ -137,11 +137,6 @@ impl Pool {
         self.usable[spec.gpu_type.index()].make_room(spec.gpus);
     }
 
-    /// Whether a round could do anything: start a waiting job, or promote a spilled one.
-    pub(crate) fn has_work(&self) -> bool {
-        self.waiting > 0 || (!self.spilled.is_empty() && self.sleepers.has_freed_quotas())
-    }
-
     /// Nodes set aside for a gang.
     pub fn guard(&self) -> Option<&Guard> {
         self.guard.as_ref()

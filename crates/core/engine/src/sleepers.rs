@@ -88,11 +88,6 @@ impl Sleepers {
         std::mem::take(&mut self.freed_quotas).into_iter().collect()
     }
 
-    /// True if tenants came to use less of their guarantee since somebody looked.
-    pub(crate) fn has_freed_quotas(&self) -> bool {
-        !self.freed_quotas.is_empty()
-    }
-
     pub(crate) fn set_in_round(&mut self, in_round: bool) {
         self.in_round = in_round;
     }
@@ -140,8 +135,9 @@ impl State {
         id
     }
 
-    /// Keys with waiting jobs that are awake, charged to a class.
-    pub(crate) fn awake(&self, pool: PoolId, charge: Class) -> impl Iterator<Item = KeyId> {
+    /// Keys of a pool whose next job, charged to a class, is worth asking for: all that have
+    /// waiting jobs, but those that sleep (see [`Draft::sleep`](crate::Draft::sleep)).
+    pub fn awake_keys(&self, pool: PoolId, charge: Class) -> impl Iterator<Item = KeyId> {
         let listed = self.pools[pool.index()].sleepers.awake[charge as usize].iter().copied();
         listed.filter(move |&key| {
             let awake = self.queues.rest(key, charge).is_awake();
@@ -190,21 +186,32 @@ impl State {
         }
     }
 
-    /// Lets a key sleep, charged to a class, until what it was refused for changes.
-    pub(crate) fn put_to_sleep(&mut self, key: KeyId, charge: Class, reason: Reason) {
+    /// GPU types that would do for a key's jobs and of which its tenant has room for one more,
+    /// charged to a class; a bit for each of the first 64.
+    pub fn open_types(&self, key: KeyId, charge: Class) -> u64 {
+        let SchedulingKey { pool, tenant, demand, .. } = *self.queues.key(key);
+        let admits = |&gpu_type: &GpuTypeId| {
+            let wanted = demand.gpu_type.is_none_or(|wanted| wanted == gpu_type);
+            wanted && self.allows((tenant, charge), gpu_type, demand.gpus)
+        };
+        let types = self.pools[pool.index()].usable.len().min(64);
+        let open = (0..types).map(GpuTypeId::from_index).filter(admits);
+        open.fold(0, |set, gpu_type| set | 1 << gpu_type.index())
+    }
+
+    /// Lets a key sleep, charged to a class, until what it was refused for changes: of the GPU types
+    /// in `open` devices, of others quota.
+    pub(crate) fn put_to_sleep(&mut self, key: KeyId, charge: Class, open: u64, reason: Reason) {
         if !self.queues.rest(key, charge).is_awake() {
             return;
         }
-        let SchedulingKey { pool, tenant, demand, .. } = *self.queues.key(key);
-        let types = (0..self.pools[pool.index()].usable.len()).map(GpuTypeId::from_index);
-        let wanted = types.filter(|gpu_type| demand.gpu_type.is_none_or(|t| t == *gpu_type));
-        let (mut for_quota, mut for_devices) = (false, false);
-        for gpu_type in wanted {
-            match self.allows((tenant, charge), gpu_type, demand.gpus) {
-                true => for_devices = true,
-                false => for_quota = true,
-            }
-        }
+        let SchedulingKey { pool, demand, .. } = *self.queues.key(key);
+        let types = self.pools[pool.index()].usable.len();
+        let wanted = match demand.gpu_type {
+            Some(gpu_type) => u32::from(gpu_type.index() < types),
+            None => types as u32,
+        };
+        let (for_devices, for_quota) = (open != 0 || types > 64, open.count_ones() < wanted);
         *self.queues.refused(key, charge) = Some(reason);
         let sleep = match (for_devices, for_quota) {
             (true, true) => Sleep::Either,

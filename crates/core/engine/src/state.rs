@@ -137,12 +137,6 @@ impl State {
         self.pools[pool.index()].active_keys.iter().copied()
     }
 
-    /// Keys of a pool whose next job, charged to a class, is worth asking for: all that have
-    /// waiting jobs, but those that sleep (see [`Draft::sleep`](crate::Draft::sleep)).
-    pub fn awake_keys(&self, pool: PoolId, charge: Class) -> impl Iterator<Item = KeyId> {
-        self.awake(pool, charge)
-    }
-
     /// Waiting jobs of a key, in rank order.
     pub fn waiting_of(&self, key: KeyId) -> impl Iterator<Item = JobId> {
         self.queues.iter(key)
@@ -282,17 +276,24 @@ impl State {
     ) -> Result<(), Reason> {
         let mode = self.settings.capacity;
         self.tenants.admits(mode, (tenant, class), gpu_type, gpus)?;
-        let elastic = mode == CapacityMode::Elastic;
-        if elastic && class == Class::BestEffort && self.tenants.limit_lending {
-            let pool = &self.pools[self.tenants.spec(tenant).pool.index()];
-            let capacity = pool.usable.get(gpu_type.index()).map_or(0, FreeIndex::total);
-            let left = self.tenants.left_to_borrow(tenant, gpu_type, gpus, capacity);
-            if left < 0 {
-                let left = (left + i64::from(gpus)).max(0) as u32;
-                return Err(Reason::LendingLimit { need: gpus, left });
-            }
+        let Some(capacity) = self.lent_of((tenant, class), gpu_type) else { return Ok(()) };
+        let left = self.tenants.left_to_borrow(tenant, gpu_type, gpus, capacity);
+        if left < 0 {
+            let left = (left + i64::from(gpus)).max(0) as u32;
+            return Err(Reason::LendingLimit { need: gpus, left });
         }
         Ok(())
+    }
+
+    /// GPUs of the pool of which a tenant's class may use what is lent; `None` where lending does
+    /// not bind it.
+    fn lent_of(&self, (tenant, class): (TenantId, Class), gpu_type: GpuTypeId) -> Option<u32> {
+        let elastic = self.settings.capacity == CapacityMode::Elastic;
+        if !elastic || class != Class::BestEffort || !self.tenants.limit_lending {
+            return None;
+        }
+        let pool = &self.pools[self.tenants.spec(tenant).pool.index()];
+        Some(pool.usable.get(gpu_type.index()).map_or(0, FreeIndex::total))
     }
 
     /// Length of a slot of the quota assurance degree, which is reported for policies without a
@@ -308,12 +309,7 @@ impl State {
         gpu_type: GpuTypeId,
         need: u32,
     ) -> Option<Reason> {
-        let elastic = self.settings.capacity == CapacityMode::Elastic;
-        if !elastic || class != Class::BestEffort || !self.tenants.limit_lending {
-            return None;
-        }
-        let pool = &self.pools[self.tenants.spec(tenant).pool.index()];
-        let capacity = pool.usable.get(gpu_type.index()).map_or(0, FreeIndex::total);
+        let capacity = self.lent_of((tenant, class), gpu_type)?;
         let most = self.tenants.most_to_borrow(tenant, gpu_type, capacity).max(0);
         let left = u32::try_from(most).unwrap_or(u32::MAX);
         (need > left).then_some(Reason::LendingLimit { need, left })

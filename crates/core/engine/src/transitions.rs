@@ -139,7 +139,9 @@ impl State {
         }
         self.attempts[id.index()].counted = wanted;
         if wanted.until != before.until {
-            self.note_emptying(id);
+            for slice in &self.attempts[id.index()].placement {
+                self.nodes[slice.node.index()].emptying_changed = true;
+            }
         }
         if wanted.held != before.held {
             let (tenant, _, gpu_type, gpus) = self.billing(self.attempt(id));
@@ -175,15 +177,17 @@ impl State {
         }
     }
 
-    /// Notes on an attempt's nodes when the last of their residents is expected to leave.
-    fn note_emptying(&mut self, id: AttemptId) {
-        for slice in &self.attempts[id.index()].placement {
-            let node = &self.nodes[slice.node.index()];
-            let residents = node.held().iter().flat_map(|device| node.residents(device));
-            let ends = residents.filter_map(|&id| self.attempts[id.index()].counted.until);
-            let last = ends.chain(self.attempts[id.index()].counted.until).max();
-            self.nodes[slice.node.index()].empties_at = last.unwrap_or(Time::ZERO);
+    /// Works out when the last of a node's residents is expected to leave, if that has changed.
+    pub(crate) fn refresh_emptying(&mut self, id: NodeId) {
+        let node = &self.nodes[id.index()];
+        if !node.emptying_changed {
+            return;
         }
+        let residents = node.held().iter().flat_map(|device| node.residents(device));
+        let last = residents.filter_map(|&id| self.attempt(id).counted.until).max();
+        let node = &mut self.nodes[id.index()];
+        node.empties_at = last.unwrap_or(Time::ZERO);
+        node.emptying_changed = false;
     }
 
     /// When an attempt is expected to end; never, without an estimate. Fixed while it runs.

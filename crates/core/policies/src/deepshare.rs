@@ -25,8 +25,8 @@ mod room;
 mod victims;
 
 use deepshare_engine::{Draft, Placer, Policy, Preemption, Rank, Reason, State};
-use deepshare_model::{Class, Demand, GpuTypeId, JobId, Span};
-use order::{Order, Streams};
+use deepshare_model::{Class, JobId, Span};
+use order::{Order, serve};
 use serde::{Deserialize, Serialize};
 use victims::Search;
 
@@ -105,9 +105,9 @@ impl Policy for DeepShare {
         };
         guard::refresh(draft, self.settings.gang_guard, spill);
         draft.hold_back(true);
-        self.serve_guaranteed(draft, order);
+        serve(draft, order, Class::Guaranteed, |draft, job| self.start_guaranteed(draft, job));
         self.serve_guarded(draft);
-        self.serve_best_effort(draft, order);
+        serve(draft, order, Class::BestEffort, start_best_effort);
         // Whoever joins a queue before the next slot; all others have reasons of their own.
         if draft.free_gpus() == 0 {
             draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: 0 });
@@ -128,52 +128,7 @@ pub(crate) fn promote_spilled(draft: &mut Draft<'_>) {
     }
 }
 
-/// A demand, and the GPU types for which its tenant has room: where it does not fit for one tenant
-/// it may for another that has quota of other types.
-type Kind = (Demand, u64);
-
-fn kind_of(state: &State, job: JobId, charge: Class) -> Kind {
-    let spec = &state.job(job).spec;
-    let open = |gpu_type: &usize| {
-        let gpu_type = GpuTypeId::from_index(*gpu_type);
-        state.allows((spec.tenant, charge), gpu_type, spec.demand.gpus)
-    };
-    let types = (0..state.gpu_types().min(64)).filter(open);
-    (spec.demand, types.fold(0, |set, gpu_type| set | 1 << gpu_type))
-}
-
-/// Kinds of jobs that found no devices in this phase of the round, and why.
-#[derive(Default)]
-struct Hopeless(Vec<(Kind, Reason)>);
-
-impl Hopeless {
-    fn reason(&self, kind: &Kind) -> Option<Reason> {
-        self.0.iter().find(|(other, _)| other == kind).map(|(_, reason)| reason.clone())
-    }
-}
-
 impl DeepShare {
-    fn serve_guaranteed(&self, draft: &mut Draft<'_>, order: Order) {
-        let charge = Class::Guaranteed;
-        let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
-        let mut hopeless = Hopeless::default();
-        while let Some(job) = streams.next(draft.state()) {
-            let kind = kind_of(draft.state(), job, charge);
-            let reason = match hopeless.reason(&kind) {
-                Some(reason) => reason,
-                None => match self.start_guaranteed(draft, job) {
-                    Ok(()) => continue,
-                    Err(reason) => reason,
-                },
-            };
-            if !reason.is_quota() && hopeless.reason(&kind).is_none() {
-                hopeless.0.push((kind, reason.clone()));
-            }
-            draft.sleep(job, charge, reason);
-            streams.skip_key();
-        }
-    }
-
     /// Places a guaranteed job, least disruptive first: on free devices, on free devices of nodes
     /// set aside for a gang, on those of victims.
     fn start_guaranteed(&self, draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
@@ -239,48 +194,19 @@ impl DeepShare {
             draft.hold_back(true);
         }
     }
-
-    fn serve_best_effort(&self, draft: &mut Draft<'_>, order: Order) {
-        let charge = Class::BestEffort;
-        let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
-        let mut hopeless = Hopeless::default();
-        while let Some(job) = streams.next(draft.state()) {
-            if draft.free_gpus() == 0 {
-                for key in streams.rest().collect::<Vec<_>>() {
-                    let need = draft.state().key(key).demand.gpus;
-                    draft.sleep_key(key, charge, Reason::NotEnoughFree { need, free: 0 });
-                }
-                break;
-            }
-            let kind = kind_of(draft.state(), job, charge);
-            let reason = match hopeless.reason(&kind) {
-                Some(reason) => reason,
-                None => match draft.place_as(job, charge) {
-                    Ok(()) => continue,
-                    Err(reason) => reason,
-                },
-            };
-            let reason = match hopeless.reason(&kind) {
-                Some(known) => known,
-                None if reason.is_quota() => reason,
-                None => {
-                    let reason = blame_guard(draft, job, reason);
-                    hopeless.0.push((kind, reason.clone()));
-                    reason
-                }
-            };
-            draft.sleep(job, charge, reason);
-            streams.skip_key();
-        }
-    }
 }
 
-/// Says so if a best-effort job is refused only for the nodes set aside for a gang.
-fn blame_guard(draft: &mut Draft<'_>, job: JobId, reason: Reason) -> Reason {
-    let Some(guard) = draft.state().pool(draft.pool()).guard() else { return reason };
+/// Places a job charged as best-effort on free devices, and says so if only the nodes set aside for
+/// a gang are in its way.
+fn start_best_effort(draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
+    let refused = match draft.place_as(job, Class::BestEffort) {
+        Err(reason) if !reason.is_quota() => reason,
+        other => return other,
+    };
+    let Some(guard) = draft.state().pool(draft.pool()).guard() else { return Err(refused) };
     let would_delay = Reason::WouldDelay { head: guard.job, at: guard.expected };
     draft.hold_back(false);
     let fits = draft.refusal(job, Class::BestEffort).is_none();
     draft.hold_back(true);
-    if fits { would_delay } else { reason }
+    Err(if fits { would_delay } else { refused })
 }

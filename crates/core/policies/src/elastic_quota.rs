@@ -12,8 +12,8 @@
 //! than a node takes them from all nodes, or it could never reclaim.
 //! Cost: O(keys + placed) a round; a search for victims looks at all reclaimable attempts.
 
-use crate::deepshare::order::{Order, Streams};
-use deepshare_engine::{Attempt, Draft, Policy, Preemption, Rank, State};
+use crate::deepshare::order::{Order, serve};
+use deepshare_engine::{Attempt, Draft, Policy, Preemption, Rank, Reason, State};
 use deepshare_model::{AttemptId, Class, GpuTypeId, JobId};
 use std::cmp::Reverse;
 
@@ -41,21 +41,17 @@ impl Policy for ElasticQuota {
 
     fn round(&mut self, draft: &mut Draft<'_>) {
         crate::deepshare::promote_spilled(draft);
-        serve(draft, Class::Guaranteed);
-        serve(draft, Class::BestEffort);
+        serve(draft, ORDER, Class::Guaranteed, start_in_quota);
+        let beyond = |draft: &mut Draft<'_>, job| draft.place_as(job, Class::BestEffort);
+        serve(draft, ORDER, Class::BestEffort, beyond);
     }
 }
 
-/// Starts waiting jobs charged to quota, reclaiming, or beyond quota on free devices.
-fn serve(draft: &mut Draft<'_>, charged: Class) {
-    let mut streams = Streams::new(draft.state(), draft.pool(), ORDER, charged);
-    while let Some(job) = streams.next(draft.state()) {
-        let Err(reason) = draft.place_as(job, charged) else { continue };
-        if charged == Class::Guaranteed && !reason.is_quota() && reclaim(draft, job) {
-            continue;
-        }
-        draft.sleep(job, charged, reason);
-        streams.skip_key();
+/// Places a job charged to quota, reclaiming if need be.
+fn start_in_quota(draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
+    match draft.place_as(job, Class::Guaranteed) {
+        Err(reason) if !reason.is_quota() && reclaim(draft, job) => Ok(()),
+        other => other,
     }
 }
 

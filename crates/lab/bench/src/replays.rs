@@ -5,10 +5,7 @@ use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{Estimator, SimError, SimSettings, Watch, compat, simulate};
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
-use deepshare_trace::{
-    Cluster, ClusterOptions, ReadOptions, Trace, TraceError, read_cluster, read_estimates,
-    read_trace,
-};
+use deepshare_trace::{Cluster, Trace, TraceError, read_estimates, read_venus_month};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,14 +91,7 @@ fn say(text: &mut String, more: impl std::fmt::Display) {
 }
 
 fn real_month(data: &Path) -> Result<Month, BenchError> {
-    let venus = data.join("helios_venus");
-    let cluster = read_cluster(&venus.join("vc_config.csv"), ClusterOptions::default())?;
-    let options = ReadOptions {
-        known_tenants: Some(cluster.tenant_names()),
-        order: Some(venus.join("venus_sept2020_trace_order.csv.zst")),
-        ..ReadOptions::default()
-    };
-    let trace = read_trace(&venus.join("venus_sept2020_jobs.csv.zst"), &options)?;
+    let (trace, cluster) = read_venus_month(data)?;
     let name = "Venus_Sept_ebm_weekly_updated.csv";
     let negative = Some(compat::LUCID_NEGATIVE_ESTIMATE);
     let read = read_estimates(&data.join("lucid_venus").join(name), &trace, negative)?;

@@ -62,6 +62,21 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Both, in the order of the tables.
+    pub const BOTH: [Mode; 2] = [Mode::Literal, Mode::Spill];
+
+    /// The lines that every table has.
+    fn variants(self) -> [Case; 6] {
+        [
+            self.plain(),
+            self.limit(),
+            self.guarded(),
+            self.without_ord(),
+            self.without_rec(),
+            self.fifo_order(),
+        ]
+    }
+
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -154,18 +169,9 @@ pub fn pooled_easy() -> Case {
 /// Everything on the published cluster.
 pub fn all() -> Vec<Case> {
     let hard = |name: &str, policy| Case::new(name, policy, CapacityMode::Hard);
-    let ours = [Mode::Literal, Mode::Spill].into_iter().flat_map(|mode| {
-        [
-            mode.plain(),
-            mode.limit(),
-            mode.guarded(),
-            mode.without_ord(),
-            mode.without_rec(),
-            mode.without_all(),
-            mode.fifo_order(),
-            mode.uncapped(),
-            mode.oracle(),
-        ]
+    let ours = Mode::BOTH.into_iter().flat_map(|mode| {
+        let more = [mode.without_all(), mode.uncapped(), mode.oracle()];
+        mode.variants().into_iter().chain(more)
     });
     let rivals = [
         elastic_quota(),
@@ -181,15 +187,6 @@ pub fn all() -> Vec<Case> {
 
 /// The lines for other shares, loads and tenants.
 pub fn few() -> Vec<Case> {
-    let ours = [Mode::Literal, Mode::Spill].into_iter().flat_map(|mode| {
-        [
-            mode.plain(),
-            mode.limit(),
-            mode.guarded(),
-            mode.without_ord(),
-            mode.without_rec(),
-            mode.fifo_order(),
-        ]
-    });
+    let ours = Mode::BOTH.into_iter().flat_map(Mode::variants);
     ours.chain([elastic_quota(), pooled_sjf()]).collect()
 }

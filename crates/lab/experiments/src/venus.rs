@@ -2,9 +2,7 @@
 
 use crate::ExperimentError;
 use deepshare_model::{Quota, TenantId};
-use deepshare_trace::{
-    Cluster, ClusterOptions, ReadOptions, TenantEntry, Trace, read_cluster, read_trace,
-};
+use deepshare_trace::{Cluster, TenantEntry, Trace, read_venus_month};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -26,14 +24,7 @@ impl Month {
     /// # Errors
     /// If the folder does not have the files.
     pub fn venus(data: &Path) -> Result<Month, ExperimentError> {
-        let venus = data.join("helios_venus");
-        let cluster = read_cluster(&venus.join("vc_config.csv"), ClusterOptions::default())?;
-        let options = ReadOptions {
-            known_tenants: Some(cluster.tenant_names()),
-            order: Some(venus.join("venus_sept2020_trace_order.csv.zst")),
-            ..ReadOptions::default()
-        };
-        let trace = read_trace(&venus.join("venus_sept2020_jobs.csv.zst"), &options)?;
+        let (trace, cluster) = read_venus_month(data)?;
         Ok(Month { trace, cluster })
     }
 

@@ -18,6 +18,7 @@ mod names;
 mod number;
 mod options;
 mod order;
+mod published;
 mod read;
 mod report;
 mod source;
@@ -32,6 +33,7 @@ pub use cluster::{
 pub use error::{Problem, Problems, TraceError};
 pub use estimates::{Estimates, read_estimates, read_estimates_from};
 pub use options::{Format, Origin, ReadOptions, TimeOptions, TimeUnit};
+pub use published::read_venus_month;
 pub use read::{read_trace, read_trace_from};
 pub use report::{DropReason, ImportReport, Imputed};
 pub use trace::{Trace, TraceJob};

@@ -51,7 +51,10 @@ pub(super) fn refresh(draft: &mut Draft<'_>, after: Span, spill: bool) {
         match draft.refusal(job, charge) {
             // It is served in this round, and needs nothing set aside.
             None => Some(Guard { job, nodes: Vec::new(), since: now, expected: now }),
-            Some(_) => choose(draft.state(), pool, job),
+            Some(_) => {
+                draft.refresh_emptying();
+                choose(draft.state(), pool, job)
+            }
         }
     });
     draft.set_guard(guard);

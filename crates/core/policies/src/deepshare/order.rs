@@ -1,7 +1,7 @@
-//! The order of jobs across tenants: worst-served tenant first, inside it by rank.
+//! The order of jobs across tenants: worst-served tenant first, inside it by rank. And serving in it.
 
-use deepshare_engine::{KeyId, Rank, State};
-use deepshare_model::{Class, JobId, PoolId, TenantId};
+use deepshare_engine::{Draft, KeyId, Rank, Reason, State};
+use deepshare_model::{Class, Demand, JobId, PoolId, TenantId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,12 +14,53 @@ pub(crate) struct Order {
     pub(crate) by_qad: bool,
 }
 
+/// Asks `start` for one waiting job after the other, charged to a class, until every kind of job has
+/// been refused; those sleep until what they were refused for changes. What found no devices for one
+/// job is not asked again for another like it, of whatever tenant.
+pub(crate) fn serve(
+    draft: &mut Draft<'_>,
+    order: Order,
+    charge: Class,
+    mut start: impl FnMut(&mut Draft<'_>, JobId) -> Result<(), Reason>,
+) {
+    let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
+    let mut hopeless: Vec<((Demand, u64), Reason)> = Vec::new();
+    while let Some(job) = streams.next(draft.state()) {
+        // Only what is charged to a guarantee can have devices that are not free.
+        if charge == Class::BestEffort && draft.free_gpus() == 0 {
+            for key in streams.rest().collect::<Vec<_>>() {
+                let need = draft.state().key(key).demand.gpus;
+                let open = draft.state().open_types(key, charge);
+                draft.sleep(key, charge, open, Reason::NotEnoughFree { need, free: 0 });
+            }
+            return;
+        }
+        let key = draft.state().job(job).key;
+        // Where a demand does not fit for one tenant it may for another with quota of other types.
+        let open = draft.state().open_types(key, charge);
+        let kind = (draft.state().key(key).demand, open);
+        let known = hopeless.iter().find(|(other, _)| *other == kind);
+        let reason = match known.map(|(_, reason)| reason.clone()) {
+            Some(reason) => reason,
+            None => {
+                let Err(reason) = start(draft, job) else { continue };
+                if !reason.is_quota() {
+                    hopeless.push((kind, reason.clone()));
+                }
+                reason
+            }
+        };
+        draft.sleep(key, charge, open, reason);
+        streams.skip_key();
+    }
+}
+
 /// A tenant's next job, and where its key is: compares across tenants by bucket of Q̃, T̂,
 /// submission, id.
 type Head = (u64, [u64; 2], JobId, u32, u32);
 
 /// The waiting jobs of a pool that are worth asking for, in order, over all tenants.
-pub(crate) struct Streams {
+struct Streams {
     /// By tenant.
     keys: Vec<Key>,
     tenants: Vec<Stream>,
@@ -42,7 +83,7 @@ struct Stream {
 
 impl Streams {
     /// Over the awake keys whose start would be charged to a class.
-    pub(crate) fn new(state: &State, pool: PoolId, order: Order, charge: Class) -> Streams {
+    fn new(state: &State, pool: PoolId, order: Order, charge: Class) -> Streams {
         let mut keys: Vec<Key> = state
             .awake_keys(pool, charge)
             .map(|key| Key { tenant: state.key(key).tenant, key, next: state.first_waiting(key) })
@@ -64,7 +105,7 @@ impl Streams {
     }
 
     /// The next job in order.
-    pub(crate) fn next(&mut self, state: &State) -> Option<JobId> {
+    fn next(&mut self, state: &State) -> Option<JobId> {
         if let Some((tenant, key)) = self.current.take() {
             let key = &mut self.keys[key];
             key.next = key.next.and_then(|last| state.next_waiting(key.key, last));
@@ -76,14 +117,14 @@ impl Streams {
     }
 
     /// Leaves out the remaining jobs of the last one's key.
-    pub(crate) fn skip_key(&mut self) {
+    fn skip_key(&mut self) {
         if let Some((_, key)) = self.current {
             self.keys[key].next = None;
         }
     }
 
     /// The keys not looked at yet, in no order.
-    pub(crate) fn rest(&self) -> impl Iterator<Item = KeyId> {
+    fn rest(&self) -> impl Iterator<Item = KeyId> {
         self.keys.iter().filter(|key| key.next.is_some()).map(|key| key.key)
     }
 

@@ -60,14 +60,12 @@ pub fn judge(main: &Table, shares: &[Table], loads: &[Table]) -> String {
     judge.text
 }
 
-const MODES: [Mode; 2] = [Mode::Literal, Mode::Spill];
-
 fn line<'a>(table: &'a Table, case: &Case) -> &'a Line {
     table.line(&case.name).expect("a line of every table")
 }
 
 fn assurance(judge: &mut Judge, main: &Table, low_share: &Table) {
-    for mode in MODES {
+    for mode in Mode::BOTH {
         let limit = line(main, &mode.limit());
         for case in [mode.plain(), mode.guarded()] {
             let (name, runs) = (&case.name, line(main, &case));
@@ -102,7 +100,7 @@ fn delays(judge: &mut Judge, main: &Table) {
     judge.mean_at_most(&promise, spill, delay, pooled);
     let guarded = line(main, &Mode::Spill.guarded());
     judge.mean_at_most("spill, gang guard: delay ≤ 120 s", guarded, delay, 120.0);
-    for mode in MODES {
+    for mode in Mode::BOTH {
         let rivals = [mode.without_ord(), mode.fifo_order()];
         let best = rivals.map(|case| mean(main, &case.name, delay));
         let best = best.into_iter().fold(f64::MAX, f64::min);
@@ -117,7 +115,7 @@ fn delays(judge: &mut Judge, main: &Table) {
 
 fn gangs(judge: &mut Judge, main: &Table) {
     let fifo = mean(main, "fifo, skips, pool", wide_p99);
-    for mode in MODES {
+    for mode in Mode::BOTH {
         for case in [mode.plain(), mode.guarded()] {
             let name = &case.name;
             let promise = format!("{name}: gangs ≥ 32, P99 of delay ≤ pooled FIFO's {fifo:.0} s");
