@@ -127,6 +127,7 @@ impl Auditor {
                 }
                 books.begin_eviction(*attempt, *reason, *preemption);
             }
+            Command::Watch { .. } => {}
             Command::Refuse { job, reason } => {
                 books.check_refusal(*job, reason)?;
                 books.job_mut(*job)?.refused = true;

@@ -17,13 +17,15 @@ pub struct WorkLedger {
     pub restarts: Span,
     /// Time running over all attempts.
     pub ran: Span,
+    /// Time of it lost to company on the same devices.
+    pub slowed: Span,
     /// The job did all its work.
     pub completed: bool,
 }
 
 impl WorkLedger {
     pub(crate) fn check(&self, job: JobId) -> Result<(), Violation> {
-        let WorkLedger { work, progressed, lost, restarts, ran, completed } = *self;
+        let WorkLedger { work, progressed, lost, restarts, ran, slowed, completed } = *self;
         // Wider sums: a ledger gone wrong must be reported, not overflow.
         let wide = |span: Span| u128::from(span.0);
         let kept = wide(progressed).checked_sub(wide(lost));
@@ -35,7 +37,7 @@ impl WorkLedger {
         if !conserved {
             return Err(Violation::WorkNotConserved { job, work, progressed, lost, completed });
         }
-        if wide(ran) != wide(progressed) + wide(restarts) {
+        if wide(ran) != wide(progressed) + wide(restarts) + wide(slowed) {
             return Err(Violation::RunTimeNotConserved { job, ran, progressed, restarts });
         }
         Ok(())

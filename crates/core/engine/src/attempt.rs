@@ -1,7 +1,8 @@
 //! One try at running a job.
 
 use crate::command::EvictReason;
-use deepshare_model::{AttemptId, Class, Devices, Epoch, JobId, NodeId, Time};
+use crate::sharing::{Beside, Company, HostKind};
+use deepshare_model::{AttemptId, Class, Devices, Epoch, JobId, NodeId, Retention, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Devices of one node.
@@ -47,6 +48,8 @@ pub(crate) struct Counted {
     pub(crate) spilled: bool,
     /// It holds its devices until then, as far as is known.
     pub(crate) until: Option<Time>,
+    /// It could take a partner, as this kind of host, and is expected to end then.
+    pub(crate) host: Option<(HostKind, Time)>,
 }
 
 /// One try at running a job.
@@ -67,6 +70,13 @@ pub struct Attempt {
     pub placement: Placement,
     /// When it began to make progress.
     pub running_since: Option<Time>,
+    /// Who shares its devices, in the order in which they joined.
+    pub beside: Vec<Beside>,
+    /// The pair it joined or is to join.
+    pub(crate) company: Option<Company>,
+    /// Solo work believed done when its speed last changed, and when that was.
+    pub(crate) worked: Span,
+    pub(crate) rate_since: Time,
     /// What the tenant's account and the nodes' reclaimable devices hold of it.
     pub(crate) counted: Counted,
     /// Attempts that must release devices before this one can start.
@@ -85,9 +95,21 @@ impl Attempt {
         self.eviction.map(|(reason, _)| reason)
     }
 
+    /// The share of its solo speed at which it is believed to run: a gang runs at its slowest.
+    #[inline]
+    pub fn rate(&self) -> Retention {
+        let beside = self.beside.iter().map(|beside| beside.retention);
+        beside.min().unwrap_or(Retention::WHOLE)
+    }
+
     /// Devices in all.
     pub fn gpus(&self) -> u32 {
         self.placement.iter().map(|slice| slice.devices.count()).sum()
+    }
+
+    /// An eviction of it was refused: the world is not asked again before this instant.
+    pub fn no_eviction_before(&self) -> Time {
+        self.no_eviction_before
     }
 
     /// True while it holds, or is promised, devices.

@@ -168,7 +168,10 @@ impl Node {
 
     pub(crate) fn move_in(&mut self, devices: Devices, attempt: AttemptId) {
         for device in devices.iter() {
-            self.residents[device as usize].push(attempt);
+            // In order of id, whoever was moved out and in again meanwhile.
+            let residents = &mut self.residents[device as usize];
+            let at = residents.partition_point(|&resident| resident < attempt);
+            residents.insert(at, attempt);
         }
         self.vacant = self.vacant.minus(devices);
     }

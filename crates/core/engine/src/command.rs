@@ -2,7 +2,7 @@
 
 use crate::attempt::Placement;
 use crate::reason::Reason;
-use deepshare_model::{AttemptId, Class, Epoch, JobId, Span};
+use deepshare_model::{AttemptId, Class, Epoch, JobId, Retention, Span};
 use serde::{Deserialize, Serialize};
 
 /// Something the driver must do, in the order given.
@@ -32,6 +32,16 @@ pub enum Command {
         charged: Class,
         /// Where.
         placement: Placement,
+    },
+    /// Sample what both attempts of a pair keep of their solo speed, and tell
+    /// ([`Event::PairSampled`](crate::Event::PairSampled)) until either ends.
+    Watch {
+        /// The attempt that joined.
+        attempt: AttemptId,
+        /// The one that was there.
+        partner: AttemptId,
+        /// The least retention either may have.
+        tolerance: Retention,
     },
     /// Charge a guaranteed job's devices to its tenant's quota from now on: it cannot be preempted
     /// any more.
@@ -88,4 +98,6 @@ pub enum EvictReason {
     NodeLost,
     /// It was bound and did not start in time.
     StartOverdue,
+    /// It shares devices, and the pair runs slower than it may.
+    Degraded,
 }

@@ -3,6 +3,8 @@
 //! Proposals take effect in the books at once, so that each sees the ones before it, and are
 //! journaled, so that a search can take them back. Nothing reaches the world until the round ends.
 
+mod share;
+
 use crate::attempt::{Attempt, AttemptState, Placement};
 use crate::command::{Command, Preemption};
 use crate::job::JobState;
@@ -12,13 +14,20 @@ use crate::queue::KeyId;
 use crate::reason::{Illegal, Reason};
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, JobId, NodeId, PoolId, TenantId, Time};
+use deepshare_model::{AttemptId, Class, JobId, NodeId, PoolId, Span, TenantId, Time};
+
+/// Why an attempt is evicted.
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    Preempted(Option<Preemption>),
+    Degraded,
+}
 
 /// One proposal, with what is needed to take it back.
 #[derive(Debug)]
 enum Proposal {
     Place(AttemptId),
-    Evict(AttemptId, AttemptState, Option<Preemption>),
+    Evict(AttemptId, AttemptState, Why),
     Promote(AttemptId),
 }
 
@@ -172,10 +181,14 @@ impl<'a> Draft<'a> {
             self.illegal.get_or_insert(Illegal::Guaranteed(job));
             return;
         }
-        let before = victim.state;
+        self.end(attempt, Why::Preempted(preemption));
+    }
+
+    fn end(&mut self, attempt: AttemptId, why: Why) {
+        let before = self.state.attempt(attempt).state;
         self.state.set_attempt_state(attempt, AttemptState::Terminating);
         self.vacate(attempt);
-        self.journal.push(Proposal::Evict(attempt, before, preemption));
+        self.journal.push(Proposal::Evict(attempt, before, why));
     }
 
     /// Where the draft stands, to return to with [`Draft::undo_to`].
@@ -364,6 +377,10 @@ impl<'a> Draft<'a> {
             state: AttemptState::Reserved,
             charged: class,
             placement,
+            beside: Vec::new(),
+            company: None,
+            worked: Span::ZERO,
+            rate_since: Time::ZERO,
             running_since: None,
             counted: Default::default(),
             awaits: Vec::new(),
@@ -421,10 +438,13 @@ impl<'a> Draft<'a> {
         self.hold_back(false);
         let journal = std::mem::take(&mut self.journal);
         for proposal in &journal {
-            if let Proposal::Evict(attempt, before, preemption) = *proposal {
+            if let Proposal::Evict(attempt, before, why) = *proposal {
                 self.reoccupy(attempt);
                 self.state.set_attempt_state(attempt, before);
-                self.state.preempt(attempt, preemption, out);
+                match why {
+                    Why::Preempted(preemption) => self.state.preempt(attempt, preemption, out),
+                    Why::Degraded => self.state.revoke(attempt, out),
+                }
             }
         }
         for proposal in &journal {

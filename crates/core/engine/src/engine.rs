@@ -12,6 +12,7 @@ use crate::qad::Qad;
 use crate::queue::SchedulingKey;
 use crate::reason::Illegal;
 use crate::settings::EngineSettings;
+use crate::sharing::RetentionTable;
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::state::State;
 use deepshare_model::{
@@ -30,8 +31,8 @@ impl Engine {
     /// An engine with no nodes, tenants or jobs: those arrive as events.
     pub fn new(settings: EngineSettings, policy: Box<dyn Policy>) -> Engine {
         let qad = Qad::new(settings.qad_lambda_milli);
-        let spills = policy.spills();
-        Engine { state: State { settings, qad, spills, ..State::default() }, policy }
+        let (spills, shares) = (policy.spills(), policy.shares());
+        Engine { state: State { settings, qad, spills, shares, ..State::default() }, policy }
     }
 
     /// The books.
@@ -105,6 +106,10 @@ impl Engine {
                 });
                 self.drop_void_reservations(*node, out);
             }
+            Event::Retentions { table } => self.learn_retentions(table),
+            Event::PairSampled { attempts, retentions } => {
+                self.state.sampled(*attempts, *retentions);
+            }
             Event::TenantSet { tenant, spec } => self.set_tenant(*tenant, spec, out),
             Event::Leadership { epoch } => self.state.epoch = self.state.epoch.max(*epoch),
             Event::Wake => return self.wake(out),
@@ -118,7 +123,7 @@ impl Engine {
         let state = &self.state;
         let timer = state.timers.first().map(|&(at, _)| at);
         let rounds =
-            state.pools.iter().filter(|pool| pool.waiting > 0).filter_map(|pool| {
+            state.pools.iter().filter(|pool| pool.has_work()).filter_map(|pool| {
                 match pool.dirty {
                     true => Some(state.now),
                     false => [pool.wake_at, pool.sleepers.retry_at].into_iter().flatten().min(),
@@ -158,7 +163,7 @@ impl Engine {
             }
             pool.dirty = false;
             pool.wake_at = None;
-            if pool.waiting == 0 {
+            if !pool.has_work() {
                 continue;
             }
             pool.reasons.clear();
@@ -180,7 +185,7 @@ impl Engine {
         }
         assert_eq!(id.index(), state.jobs.len(), "job ids are issued in order");
         let pool = state.tenants.spec(spec.tenant).pool;
-        let key = state.intern(SchedulingKey::of(pool, spec));
+        let key = state.intern(SchedulingKey::of(pool, spec, state.shares));
         state.jobs.push(Job {
             spec: spec.clone(),
             state: JobState::Held,
@@ -325,6 +330,7 @@ impl Engine {
         }
         if to == AttemptState::Running && attempt.running_since.is_none() {
             attempt.running_since = Some(now);
+            attempt.rate_since = now;
             self.state.jobs[job.index()].failed_starts = 0;
         }
         match (attempt.state, &mut attempt.eviction) {
@@ -381,7 +387,9 @@ impl Engine {
         let now = self.state.now;
         let Some(attempt) = self.state.attempts.get_mut(id.index()) else { return };
         // Other evictions are deletions, which no disruption budget protects.
-        let Some((EvictReason::Preempted, before)) = attempt.eviction else { return };
+        let Some((EvictReason::Preempted | EvictReason::Degraded, before)) = attempt.eviction else {
+            return;
+        };
         if attempt.state != AttemptState::Terminating {
             return;
         }
@@ -436,7 +444,8 @@ impl Engine {
         if !attempt.is_live() || attempt.state == AttemptState::Reserved {
             return;
         }
-        let preempted = attempt.evict_reason() == Some(EvictReason::Preempted);
+        let reason = attempt.evict_reason();
+        let preempted = matches!(reason, Some(EvictReason::Preempted | EvictReason::Degraded));
         let job = self.state.release(id, out);
         if matches!(self.state.job(job).state, JobState::Ended(_)) {
             return;
@@ -567,6 +576,18 @@ impl Engine {
         self.change_node(id, |node| node.condition = condition);
     }
 
+    fn learn_retentions(&mut self, table: &RetentionTable) {
+        let known = &self.state.retentions;
+        if !known.rows.is_empty() && table.version <= known.version {
+            return;
+        }
+        self.state.retentions = table.clone();
+        for pool in (0..self.state.pools.len()).map(PoolId::from_index) {
+            self.state.wake_all_keys(pool);
+            self.state.pools[pool.index()].dirty = true;
+        }
+    }
+
     fn set_tenant(&mut self, id: TenantId, spec: &TenantSpec, out: &mut Vec<Command>) {
         self.make_pool(spec.pool);
         if self.state.tenants.set(id, spec.clone()) {
@@ -632,6 +653,7 @@ impl Engine {
         let mut state = snapshot.state;
         state.queues.rebuild();
         state.set_spills(policy.spills());
+        state.set_shares(policy.shares());
         // What was read back fits exactly; the next job should not pay for moving all of them.
         state.jobs.reserve(state.jobs.len() / 2);
         state.attempts.reserve(state.attempts.len() / 2);

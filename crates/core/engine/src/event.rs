@@ -1,7 +1,8 @@
 //! All that can happen to the engine, estimates included.
 
+use crate::sharing::RetentionTable;
 use deepshare_model::{
-    AttemptId, Epoch, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Span, TenantId,
+    AttemptId, Epoch, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Retention, Span, TenantId,
     TenantSpec, Time,
 };
 use serde::{Deserialize, Serialize};
@@ -147,6 +148,20 @@ pub enum Event {
         device: u32,
         /// Usable or not.
         healthy: bool,
+    },
+
+    // Sharing.
+    /// What jobs of each profile class are predicted to keep of their solo speed beside others.
+    Retentions {
+        /// Replaces the table before, unless that one has a higher version.
+        table: RetentionTable,
+    },
+    /// What telemetry saw of a pair over one sampling period.
+    PairSampled {
+        /// The two attempts.
+        attempts: [AttemptId; 2],
+        /// What each kept of its solo speed, in the same order.
+        retentions: [Retention; 2],
     },
 
     // Control.

@@ -37,6 +37,11 @@ pub trait Policy: Send {
         false
     }
 
+    /// Whether it lets jobs share devices. Never changes.
+    fn shares(&self) -> bool {
+        false
+    }
+
     /// Proposes on the draft of one pool's round.
     fn round(&mut self, draft: &mut Draft<'_>);
 }

@@ -3,6 +3,7 @@
 use crate::books::FreeIndex;
 use crate::queue::KeyId;
 use crate::reason::Reason;
+use crate::sharing::Hosts;
 use crate::sleepers::Sleepers;
 use deepshare_model::{AttemptId, GpuTypeId, JobId, NodeId, NodeSpec, TenantId, Time};
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,7 @@ pub struct Pool {
     /// No gang needs a guard before.
     pub(crate) guard_idle_until: Time,
     pub(crate) sleepers: Sleepers,
+    pub(crate) hosts: Hosts,
     pub(crate) reasons: Reasons,
 }
 
@@ -135,6 +137,11 @@ impl Pool {
         self.obtainable[spec.gpu_type.index()].make_room(spec.gpus);
         self.free[spec.gpu_type.index()].make_room(spec.gpus);
         self.usable[spec.gpu_type.index()].make_room(spec.gpus);
+    }
+
+    /// True if a round could change anything: jobs wait, or pairs are to be broken up.
+    pub(crate) fn has_work(&self) -> bool {
+        self.waiting > 0 || !self.hosts.degraded.is_empty()
     }
 
     /// Nodes set aside for a gang.

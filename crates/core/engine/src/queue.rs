@@ -7,7 +7,9 @@ use crate::policy::Rank;
 use crate::reason::Reason;
 use crate::sleepers::Rest;
 use crate::state::State;
-use deepshare_model::{Class, Demand, JobId, JobSpec, PoolId, Sharing, TenantId, Time};
+use deepshare_model::{
+    Class, Demand, JobId, JobSpec, PoolId, ProfileClassId, Retention, Sharing, TenantId, Time,
+};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -33,16 +35,19 @@ pub struct SchedulingKey {
     pub demand: Demand,
     /// What it allows.
     pub sharing: Sharing,
+    /// Its profile, where the policy lets jobs share.
+    pub profile: Option<ProfileClassId>,
 }
 
 impl SchedulingKey {
-    pub(crate) fn of(pool: PoolId, spec: &JobSpec) -> SchedulingKey {
+    pub(crate) fn of(pool: PoolId, spec: &JobSpec, shares: bool) -> SchedulingKey {
         SchedulingKey {
             pool,
             tenant: spec.tenant,
             class: spec.class,
             demand: spec.demand,
             sharing: spec.sharing,
+            profile: spec.profile.filter(|_| shares && spec.sharing.consent),
         }
     }
 }
@@ -61,6 +66,9 @@ struct Queue {
     refused: [Option<Reason>; 2],
     /// Where its pool lists keys with its demand.
     kind: u32,
+    /// While it sleeps, the most that both of a pair with its best host would keep, by the class
+    /// charged.
+    hopes: [Option<Retention>; 2],
 }
 
 /// Every queue of waiting jobs.
@@ -93,6 +101,7 @@ impl Queues {
                 verdict: None,
                 refused: [None, None],
                 kind: 0,
+                hopes: [None, None],
             });
             next
         });
@@ -128,6 +137,14 @@ impl Queues {
 
     pub(crate) fn set_kind(&mut self, id: KeyId, kind: usize) {
         self.queues[id.0 as usize].kind = kind as u32;
+    }
+
+    pub(crate) fn hope(&self, id: KeyId, charge: Class) -> Option<Retention> {
+        self.queues[id.0 as usize].hopes[charge as usize]
+    }
+
+    pub(crate) fn hope_mut(&mut self, id: KeyId, charge: Class) -> &mut Option<Retention> {
+        &mut self.queues[id.0 as usize].hopes[charge as usize]
     }
 
     /// Why a key sleeps; out of date once it is awake.

@@ -1,6 +1,7 @@
 //! Why a job waits: one closed list, with quantities, for every surface that says it.
 
-use deepshare_model::{GpuTypeId, JobId, TenantId, Time};
+use crate::qad::Degree;
+use deepshare_model::{GpuTypeId, JobId, Retention, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -43,6 +44,15 @@ pub enum Reason {
         /// GPUs it asks for.
         need: u32,
     },
+    /// GPUs are free to share, but not enough of their memory is.
+    NotEnoughGpuMemory {
+        /// MiB it needs on each.
+        need: u32,
+        /// MiB left on each.
+        left: u32,
+    },
+    /// No GPU is free, and nobody it could share with passes.
+    NoPartner(PairRefusal),
     /// Its tenant's quota is used up.
     OverQuota {
         /// The tenant, or the ancestor whose quota binds.
@@ -123,6 +133,8 @@ impl Reason {
             Reason::NotEnoughFree { .. } => "not-enough-free",
             Reason::Fragmented { .. } => "fragmented",
             Reason::NotEnoughHost { .. } => "not-enough-host",
+            Reason::NotEnoughGpuMemory { .. } => "not-enough-gpu-memory",
+            Reason::NoPartner(_) => "no-partner",
             Reason::OverQuota { .. } => "over-quota",
             Reason::LendingLimit { .. } => "lending-limit",
             Reason::BehindHead { .. } => "behind-head",
@@ -159,6 +171,10 @@ impl fmt::Display for Reason {
             Reason::NotEnoughHost { need } => {
                 write!(f, " (no CPU or memory beside {need} free GPUs)")
             }
+            Reason::NotEnoughGpuMemory { need, left } => {
+                write!(f, " (needs {need} MiB on each GPU, {left} left)")
+            }
+            Reason::NoPartner(refusal) => write!(f, " ({refusal})"),
             Reason::OverQuota { tenant, need, used, quota, .. } => {
                 write!(f, " (needs {need} GPUs, {tenant} uses {used} of {quota})")
             }
@@ -179,6 +195,71 @@ impl fmt::Display for Reason {
                 write!(f, " (needs {need} GPUs, {tenant} may use {quota})")
             }
         }
+    }
+}
+
+/// Which test a pair failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairTest {
+    /// One of the two must be best-effort.
+    Class,
+    /// Both must fit the memory of a device.
+    Memory,
+    /// The node needs CPU and memory for both.
+    Host,
+    /// A guaranteed job must keep more than the others.
+    Floor,
+    /// Both must keep what the pressure and their tenants' assurance ask for.
+    Tolerance,
+}
+
+impl PairTest {
+    /// Every test, in the order in which they are made.
+    pub const ALL: [PairTest; 5] = [
+        PairTest::Class,
+        PairTest::Memory,
+        PairTest::Host,
+        PairTest::Floor,
+        PairTest::Tolerance,
+    ];
+
+    /// The word used in tables and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            PairTest::Class => "class",
+            PairTest::Memory => "memory",
+            PairTest::Host => "host",
+            PairTest::Floor => "floor",
+            PairTest::Tolerance => "tolerance",
+        }
+    }
+}
+
+/// Why the best partner that a job could have was refused, with the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairRefusal {
+    /// The test that failed.
+    pub test: PairTest,
+    /// The job it would have shared with.
+    pub partner: JobId,
+    /// Predicted retention of the two: its own, the partner's (ρ̂).
+    pub retentions: [Retention; 2],
+    /// What both would have to keep (ρ_tol).
+    pub tolerance: Retention,
+    /// Contention pressure P, thousandths.
+    pub pressure_milli: u32,
+    /// Q̃ of both tenants.
+    pub qad: [Degree; 2],
+}
+
+impl fmt::Display for PairRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PairRefusal { test, partner, retentions: [own, theirs], .. } = self;
+        write!(f, "{}: beside {partner} it would keep {own} of its speed", test.name())?;
+        write!(f, " and {partner} {theirs}, both have to keep {}", self.tolerance)?;
+        let pressure = f64::from(self.pressure_milli) / 1_000.0;
+        write!(f, "; pressure {pressure:.3}, assurance {} and {}", self.qad[0], self.qad[1])
     }
 }
 
@@ -208,6 +289,9 @@ pub enum Illegal {
         /// Devices demanded.
         asked: u32,
     },
+    /// Sharing the devices of an attempt that cannot take this partner.
+    #[error("policy let {0} share the devices of a job that takes no such partner")]
+    NotAHost(JobId),
     /// Acting on another pool than the one whose round it is.
     #[error("policy acted on {0}, which belongs to another pool")]
     OtherPool(JobId),

@@ -50,6 +50,10 @@ pub struct EngineSettings {
     /// Weight of the newest sample in a tenant's smoothed quota assurance degree, thousandths
     /// (spec §1, λ).
     pub qad_lambda_milli: u32,
+    /// Samples below tolerance in a row that end a pair (spec §5, w); 0: none do.
+    pub pair_samples: u32,
+    /// How far below tolerance a sample may be before it counts as bad, parts per million.
+    pub pair_slack_ppm: u32,
     /// First pause of a preempted job before it may start again; doubles with each preemption of
     /// the last hour, up to `backoff_max` times ten. The first preemption of an hour has none. Zero:
     /// nobody pauses.
@@ -66,6 +70,8 @@ impl Default for EngineSettings {
             backoff_first: Span::SECOND,
             backoff_max: Span::from_secs(60),
             qad_lambda_milli: 300,
+            pair_samples: 3,
+            pair_slack_ppm: 60_000,
             preempted_pause: Span::ZERO,
         }
     }

@@ -11,6 +11,7 @@ use crate::qad::{Degree, Qad};
 use crate::queue::{KeyId, Queues, SchedulingKey, Walk};
 use crate::reason::Reason;
 use crate::settings::{CapacityMode, EngineSettings};
+use crate::sharing::{PairCounts, RetentionTable};
 use deepshare_model::{
     AttemptId, Class, Demand, Devices, GpuTime, GpuTypeId, JobId, Layout, NodeId, PoolId,
     Resources, Span, TenantId, TenantSpec, Time,
@@ -47,6 +48,12 @@ pub struct State {
     pub(crate) rounds: u64,
     /// Whether the policy starts guaranteed jobs charged as best-effort.
     pub(crate) spills: bool,
+    /// Whether the policy lets jobs share devices.
+    pub(crate) shares: bool,
+    pub(crate) retentions: RetentionTable,
+    pub(crate) pair_counts: PairCounts,
+    /// GPUs that waiting jobs ask for, by tenant and class.
+    pub(crate) waiting_gpus: Vec<[u64; 2]>,
 }
 
 impl State {
@@ -218,11 +225,20 @@ impl State {
         since.map_or(Span::ZERO, |since| self.now.saturating_since(since))
     }
 
-    /// Predicted time to the job's end if it runs on, or starts now: work left and the restart it
+    fn current_work(&self, job: &Job) -> Span {
+        job.active().map_or(Span::ZERO, |attempt| self.worked(self.attempt(attempt)))
+    }
+
+    /// GPUs that a tenant's waiting jobs of one class ask for.
+    pub fn waiting_gpus(&self, tenant: TenantId, class: Class) -> u64 {
+        self.waiting_gpus.get(tenant.index()).map_or(0, |by_class| by_class[class as usize])
+    }
+
+    /// Predicted solo time to the job's end if it runs on, or starts now: work left and the restart it
     /// owes. Zero for a job that outlived its estimate; `None` without an estimate.
     pub fn remaining(&self, job: JobId) -> Option<Span> {
         let job = self.job(job);
-        Some(job.left_at_start()?.saturating_sub(self.current_stint(job)))
+        Some(job.left_at_start()?.saturating_sub(self.current_work(job)))
     }
 
     /// Normalised cumulative preemption overhead up to now, 0 to 1 (spec §1, C_p; reading D10: lost
@@ -234,7 +250,7 @@ impl State {
         if lost.is_zero() {
             return 0.0;
         }
-        let done = job.work + self.current_stint(job).saturating_sub(job.restart);
+        let done = job.work + self.current_work(job).saturating_sub(job.restart);
         lost.as_secs_f64() / (lost + done).as_secs_f64()
     }
 

@@ -1,11 +1,11 @@
 //! What moves jobs and attempts from state to state, and keeps the books in step.
 
-use crate::attempt::{Attempt, AttemptState, Counted};
+use crate::attempt::{Attempt, AttemptState, Counted, Slice};
 use crate::command::{Command, EvictReason, Preemption};
 use crate::job::JobState;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, PoolId, Span, TenantId, Time};
+use deepshare_model::{AttemptId, Class, Devices, GpuTypeId, JobId, NodeId, PoolId, Span, TenantId, Time};
 
 impl State {
     /// Takes a waiting job out of its queue.
@@ -17,6 +17,7 @@ impl State {
             self.pools[pool].active_keys.remove(&key);
         }
         self.pools[pool].waiting -= 1;
+        self.count_waiting(job, false);
     }
 
     /// Puts a job into its queue under the rank it has.
@@ -29,6 +30,17 @@ impl State {
             self.key_filled(key);
         }
         self.pools[pool].waiting += 1;
+        self.count_waiting(job, true);
+    }
+
+    fn count_waiting(&mut self, job: JobId, waits: bool) {
+        let spec = &self.jobs[job.index()].spec;
+        let (tenant, class, gpus) = (spec.tenant, spec.class, u64::from(spec.demand.gpus));
+        if self.waiting_gpus.len() <= tenant.index() {
+            self.waiting_gpus.resize(tenant.index() + 1, [0; 2]);
+        }
+        let waiting = &mut self.waiting_gpus[tenant.index()][class as usize];
+        *waiting = if waits { *waiting + gpus } else { *waiting - gpus };
     }
 
     /// A job joined its queue: worth a round unless its kind sleeps.
@@ -132,6 +144,7 @@ impl State {
             spilled: !guaranteed
                 && evictable
                 && self.job(attempt.job).spec.class == Class::Guaranteed,
+            host: self.host_kind(attempt).map(|kind| (kind, end)),
         };
         let before = attempt.counted;
         if wanted == before {
@@ -142,6 +155,9 @@ impl State {
             for slice in &self.attempts[id.index()].placement {
                 self.nodes[slice.node.index()].emptying_changed = true;
             }
+        }
+        if wanted.host != before.host {
+            self.sync_host(id, before.host, wanted.host);
         }
         if wanted.held != before.held {
             let (tenant, _, gpu_type, gpus) = self.billing(self.attempt(id));
@@ -166,14 +182,23 @@ impl State {
             pool.spilled.remove(&spilled);
         }
         if wanted.reclaimable.is_some() != before.reclaimable.is_some() {
-            for slice in self.attempt(id).placement.clone() {
-                self.with_node(slice.node, |node| {
-                    node.reclaimable = match wanted.reclaimable {
-                        Some(_) => node.reclaimable.union(slice.devices),
-                        None => node.reclaimable.minus(slice.devices),
-                    }
-                });
-            }
+            self.sync_reclaimable(&self.attempt(id).placement.clone());
+        }
+    }
+
+    /// Works out which devices have none but residents that can be evicted.
+    fn sync_reclaimable(&mut self, placement: &[Slice]) {
+        for slice in placement {
+            let node = &self.nodes[slice.node.index()];
+            let reclaimable = slice.devices.iter().filter(|&device| {
+                let mut residents = node.residents(device).iter();
+                residents.len() > 0
+                    && residents.all(|&id| self.attempt(id).counted.reclaimable.is_some())
+            });
+            let reclaimable = reclaimable.fold(Devices::NONE, |all, d| all.union(Devices(1 << d)));
+            self.with_node(slice.node, |node| {
+                node.reclaimable = node.reclaimable.minus(slice.devices).union(reclaimable);
+            });
         }
     }
 
@@ -190,11 +215,14 @@ impl State {
         node.emptying_changed = false;
     }
 
-    /// When an attempt is expected to end; never, without an estimate. Fixed while it runs.
+    /// When an attempt is expected to end; never, without an estimate. Fixed while its speed is.
     fn expected_end(&self, attempt: &Attempt) -> Time {
-        let left = self.job(attempt.job).left_at_start();
-        let since = attempt.running_since.unwrap_or(self.now);
-        left.map_or(Time::MAX, |left| since + left)
+        let Some(left) = self.job(attempt.job).left_at_start() else { return Time::MAX };
+        let since = match attempt.running_since {
+            None => return self.now + left,
+            Some(since) => since.max(attempt.rate_since),
+        };
+        since + attempt.rate().time_for(left.saturating_sub(attempt.worked))
     }
 
     /// Charges an attempt's devices to another class of its tenant.
@@ -320,10 +348,16 @@ impl State {
             });
         }
         self.attempts[id.index()].epoch = epoch;
+        let mut watch = Vec::new();
+        self.join(id, &mut watch);
         self.set_attempt_state(id, AttemptState::Binding);
+        if !watch.is_empty() {
+            self.sync_reclaimable(&placement);
+        }
         self.jobs[job.index()].last_attempt = Some(id);
         let charged = self.attempt(id).charged;
         out.push(Command::Start { attempt: id, epoch, job, charged, placement });
+        out.append(&mut watch);
     }
 
     /// Asks the world to end an attempt.
@@ -391,6 +425,8 @@ impl State {
         let placement = std::mem::take(&mut attempt.placement);
         let waiters = std::mem::take(&mut attempt.waiters);
         let running_since = attempt.running_since;
+        let shared = !attempt.beside.is_empty();
+        let worked = self.worked(self.attempt(id));
         for slice in &placement {
             let host = self.host_share(job, slice.devices);
             self.with_node(slice.node, |node| {
@@ -400,11 +436,15 @@ impl State {
             self.note_room(slice.node);
             self.tell_new_pool(slice.node, job);
         }
+        if shared {
+            self.part(id);
+            self.sync_reclaimable(&placement);
+        }
         let pool = self.pool_of(job).index();
         self.pools[pool].live.remove(&id);
         self.pools[pool].dirty = true;
         let stint = running_since.map_or(Span::ZERO, |since| self.now.saturating_since(since));
-        self.book_progress(job, stint);
+        self.book_progress(job, stint, worked);
         for waiter in waiters {
             let awaits = &mut self.attempts[waiter.index()].awaits;
             awaits.retain(|&holder| holder != id);
@@ -427,11 +467,11 @@ impl State {
 
     /// Adds a finished stint to the job's books. Without a report of what was saved, everything
     /// after the restart it owed counts as kept.
-    fn book_progress(&mut self, job: JobId, stint: Span) {
+    fn book_progress(&mut self, job: JobId, stint: Span, worked: Span) {
         let entry = &mut self.jobs[job.index()];
         entry.served += stint;
-        let restart_paid = stint.min(entry.restart);
-        let done = entry.work + (stint - restart_paid);
+        let restart_paid = worked.min(entry.restart);
+        let done = entry.work + (worked - restart_paid);
         entry.restart -= restart_paid;
         entry.lost += restart_paid;
         match entry.saved.take() {

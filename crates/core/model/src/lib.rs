@@ -7,6 +7,7 @@
 mod cluster;
 mod ids;
 mod job;
+mod retention;
 mod tenant;
 mod time;
 
@@ -16,5 +17,6 @@ pub use ids::{
     TrustDomainId, UserId,
 };
 pub use job::{Class, Demand, JobSpec, Layout, Outcome, Sharing};
+pub use retention::Retention;
 pub use tenant::{Quota, TenantSpec};
 pub use time::{GpuTime, Span, Time};

@@ -19,11 +19,15 @@
 //! Cost: O(keys for which something changed + placed) a round; a search for victims looks at few
 //! attempts for a job that fits one node, at every whole node for a wider one.
 
+mod colocate;
 mod guard;
 pub(crate) mod order;
+mod partner;
 mod room;
 mod victims;
 
+pub use colocate::{ColocationSettings, PressureDemand};
+use colocate::Pressure;
 use deepshare_engine::{Draft, Placer, Policy, Preemption, Rank, Reason, State};
 use deepshare_model::{Class, JobId, Span};
 use order::{Order, serve};
@@ -50,6 +54,8 @@ pub struct DeepShareSettings {
     pub spill: bool,
     /// A gang wider than a node has nodes set aside for it after waiting this long; 0 = never.
     pub gang_guard: Span,
+    /// When two jobs share devices (spec §5).
+    pub colocation: ColocationSettings,
     /// Preemptions within an hour after which a job is a victim only if there is no other; 0 = none.
     pub preemption_cap: u32,
 }
@@ -66,6 +72,7 @@ impl Default for DeepShareSettings {
             spill: false,
             gang_guard: Span::from_secs(5_400),
             preemption_cap: 3,
+            colocation: ColocationSettings::default(),
         }
     }
 }
@@ -94,6 +101,10 @@ impl Policy for DeepShare {
         self.settings.spill
     }
 
+    fn shares(&self) -> bool {
+        self.colocates()
+    }
+
     fn round(&mut self, draft: &mut Draft<'_>) {
         let spill = self.settings.spill;
         if spill {
@@ -105,9 +116,19 @@ impl Policy for DeepShare {
         };
         guard::refresh(draft, self.settings.gang_guard, spill);
         draft.hold_back(true);
-        serve(draft, order, Class::Guaranteed, |draft, job| self.start_guaranteed(draft, job));
+        if self.colocates() {
+            self.revoke_degraded(draft);
+            self.hear_of_hosts(draft);
+        }
+        let mut pressure = self.begin_phase(draft, Class::Guaranteed);
+        serve(draft, order, Class::Guaranteed, self.colocates(), |draft, job, known| {
+            self.start_guaranteed(draft, job, known, &mut pressure)
+        });
         self.serve_guarded(draft);
-        serve(draft, order, Class::BestEffort, start_best_effort);
+        let mut pressure = self.begin_phase(draft, Class::BestEffort);
+        serve(draft, order, Class::BestEffort, self.colocates(), |draft, job, known| {
+            self.start_best_effort(draft, job, known, &mut pressure)
+        });
         // Whoever joins a queue before the next slot; all others have reasons of their own.
         if draft.free_gpus() == 0 {
             draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: 0 });
@@ -131,17 +152,43 @@ pub(crate) fn promote_spilled(draft: &mut Draft<'_>) {
 impl DeepShare {
     /// Places a guaranteed job, least disruptive first: on free devices, on free devices of nodes
     /// set aside for a gang, on those of victims.
-    fn start_guaranteed(&self, draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
+    fn start_guaranteed(
+        &self,
+        draft: &mut Draft<'_>,
+        job: JobId,
+        known: Option<&Reason>,
+        pressure: &mut Pressure,
+    ) -> Result<(), Reason> {
+        if let Some(refused) = known {
+            return self.share(draft, job, Class::Guaranteed, refused.clone(), pressure);
+        }
         let refused = match draft.place_as(job, Class::Guaranteed) {
             Err(reason) if !reason.is_quota() => reason,
             other => return other,
         };
         let guarded = draft.state().pool(draft.pool()).guard().is_some();
         draft.hold_back(false);
-        let placed = guarded && draft.place_as(job, Class::Guaranteed).is_ok();
-        let placed = placed || self.reclaim_for(draft, job);
+        if guarded && draft.place_as(job, Class::Guaranteed).is_ok() {
+            draft.hold_back(true);
+            return Ok(());
+        }
+        let shares = self.share(draft, job, Class::Guaranteed, refused, pressure);
+        let placed = shares.is_ok() || self.reclaim_for(draft, job);
         draft.hold_back(true);
-        if placed { Ok(()) } else { Err(refused) }
+        if placed { Ok(()) } else { shares }
+    }
+
+    /// Lets a job that found no free devices join a running one; says why not, and if there is nobody
+    /// to join, why it found none.
+    fn share(
+        &self,
+        draft: &mut Draft<'_>,
+        job: JobId,
+        charge: Class,
+        refused: Reason,
+        pressure: &mut Pressure,
+    ) -> Result<(), Reason> {
+        self.find_partner(draft, job, charge, pressure).map_err(|why| why.unwrap_or(refused))
     }
 
     /// Evicts the victims of least Φ and places the job on their devices, if there are any.
@@ -194,19 +241,34 @@ impl DeepShare {
             draft.hold_back(true);
         }
     }
-}
 
-/// Places a job charged as best-effort on free devices, and says so if only the nodes set aside for
-/// a gang are in its way.
-fn start_best_effort(draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
-    let refused = match draft.place_as(job, Class::BestEffort) {
-        Err(reason) if !reason.is_quota() => reason,
-        other => return other,
-    };
-    let Some(guard) = draft.state().pool(draft.pool()).guard() else { return Err(refused) };
-    let would_delay = Reason::WouldDelay { head: guard.job, at: guard.expected };
-    draft.hold_back(false);
-    let fits = draft.refusal(job, Class::BestEffort).is_none();
-    draft.hold_back(true);
-    Err(if fits { would_delay } else { refused })
+    /// Places a job charged as best-effort on free devices, or beside another job; says so if only
+    /// the nodes set aside for a gang are in its way.
+    fn start_best_effort(
+        &self,
+        draft: &mut Draft<'_>,
+        job: JobId,
+        known: Option<&Reason>,
+        pressure: &mut Pressure,
+    ) -> Result<(), Reason> {
+        let refused = match known {
+            Some(reason) => reason.clone(),
+            None => match draft.place_as(job, Class::BestEffort) {
+                Err(reason) if !reason.is_quota() => reason,
+                other => return other,
+            },
+        };
+        let shared = self.share(draft, job, Class::BestEffort, refused, pressure);
+        let (Err(refused), Some(guard)) = (&shared, draft.state().pool(draft.pool()).guard()) else {
+            return shared;
+        };
+        if refused.is_quota() || known.is_some() {
+            return shared;
+        }
+        let would_delay = Reason::WouldDelay { head: guard.job, at: guard.expected };
+        draft.hold_back(false);
+        let fits = draft.refusal(job, Class::BestEffort).is_none();
+        draft.hold_back(true);
+        if fits { Err(would_delay) } else { shared }
+    }
 }

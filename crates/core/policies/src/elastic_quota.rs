@@ -41,9 +41,10 @@ impl Policy for ElasticQuota {
 
     fn round(&mut self, draft: &mut Draft<'_>) {
         crate::deepshare::promote_spilled(draft);
-        serve(draft, ORDER, Class::Guaranteed, start_in_quota);
-        let beyond = |draft: &mut Draft<'_>, job| draft.place_as(job, Class::BestEffort);
-        serve(draft, ORDER, Class::BestEffort, beyond);
+        serve(draft, ORDER, Class::Guaranteed, false, |draft, job, _| start_in_quota(draft, job));
+        serve(draft, ORDER, Class::BestEffort, false, |draft, job, _| {
+            draft.place_as(job, Class::BestEffort)
+        });
     }
 }
 

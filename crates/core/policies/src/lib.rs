@@ -21,7 +21,7 @@ mod tiresias;
 
 pub use config::PolicyConfig;
 pub use conservative_backfill::ConservativeBackfill;
-pub use deepshare::{DeepShare, DeepShareSettings};
+pub use deepshare::{ColocationSettings, DeepShare, DeepShareSettings, PressureDemand};
 pub use deepshare_engine::Policy;
 pub use easy_backfill::EasyBackfill;
 pub use elastic_quota::ElasticQuota;

@@ -32,6 +32,10 @@ pub struct JobRecord {
     pub preemptions: u32,
     /// How often a failed node took its GPUs away.
     pub restarts_by_failure: u32,
+    /// Time spent on its GPUs beside another job.
+    pub shared: Span,
+    /// Time of that lost to the other job: time beside it less solo work done in it.
+    pub slowed: Span,
     /// Solo work done twice because it came after the last checkpoint.
     pub work_lost: Span,
     /// Time spent on its GPUs loading, restoring or warming up rather than working.

@@ -34,8 +34,8 @@ pub use jobs_csv::{
 };
 pub use quota_record::{Avoidable, PreemptionDecision, PreemptionRecord, QuotaRecord};
 pub use result_hash::result_hash;
-pub use run_record::{Counters, RunRecord};
+pub use run_record::{Counters, PairRecord, RunRecord};
 pub use seconds::{ExactSeconds, NotSeconds, parse_seconds};
 pub use size_bucket::SizeBucket;
 pub use summary::{Group, Summary};
-pub use usage::{ArrivalWindow, Usage, UsageMeter};
+pub use usage::{ArrivalWindow, SharingLevels, Usage, UsageMeter};

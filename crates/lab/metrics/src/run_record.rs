@@ -21,8 +21,21 @@ pub struct RunRecord {
     pub pool_gpus: Vec<u32>,
     /// Most jobs that may share one GPU; 1 = none may. The bound's speed is multiplied by it.
     pub residents_per_gpu: u32,
+    /// What became of proposals to share devices.
+    pub pairs: PairRecord,
     /// What the run cost to compute.
     pub counters: Counters,
+}
+
+/// What became of proposals to share devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairRecord {
+    /// Pairs formed.
+    pub formed: u64,
+    /// Pairs broken up because their samples stayed below tolerance.
+    pub revoked: u64,
+    /// Times that a job asked for a partner in vain, by the test that its best one failed.
+    pub refused: Vec<(String, u64)>,
 }
 
 /// Work done by the engine and the simulator; no clock is involved, so they repeat exactly.

@@ -20,6 +20,8 @@ pub fn record(job: u32) -> JobRecord {
         waited: Span::ZERO,
         preemptions: 0,
         restarts_by_failure: 0,
+        shared: Span::ZERO,
+        slowed: Span::ZERO,
         work_lost: Span::ZERO,
         restart_overhead: Span::ZERO,
         outcome: Outcome::Succeeded,
@@ -83,6 +85,7 @@ pub fn run() -> RunRecord {
         quota: crate::QuotaRecord::default(),
         pool_gpus: vec![10],
         residents_per_gpu: 1,
+        pairs: crate::PairRecord::default(),
         counters: crate::Counters { events: 9, rounds: 7, commands: 5 },
     }
 }

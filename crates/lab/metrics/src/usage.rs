@@ -18,6 +18,14 @@ pub struct Usage {
     pub idle_while_waiting: GpuTime,
     /// GPU time of free healthy devices while a job of their own pool waits.
     pub idle_while_pool_waits: GpuTime,
+    /// Solo work done, in GPU time: what the devices would have had to run for, alone.
+    pub solo_work: GpuTime,
+    /// GPU time of devices with two jobs.
+    pub shared: GpuTime,
+    /// GPU time of compute in use.
+    pub compute: GpuTime,
+    /// GPU time of GPU memory in use.
+    pub memory: GpuTime,
     /// The same up to the last submission: without the drain at the end, which says more about
     /// the longest job than about the policy.
     pub arrival_window: ArrivalWindow,
@@ -32,6 +40,38 @@ pub struct ArrivalWindow {
     pub capacity: GpuTime,
     /// GPU time of devices given to a job.
     pub allocated: GpuTime,
+    /// Solo work done, in GPU time.
+    pub solo_work: GpuTime,
+    /// GPU time of devices with two jobs.
+    pub shared: GpuTime,
+    /// GPU time of compute in use.
+    pub compute: GpuTime,
+    /// GPU time of GPU memory in use.
+    pub memory: GpuTime,
+}
+
+/// What running jobs together do between two instants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharingLevels {
+    /// GPUs at work, each at the share of its job's solo speed, in 10⁻⁶.
+    pub working_ppm: u64,
+    /// GPUs with two jobs.
+    pub shared: u64,
+    /// Compute in use, in GPUs × 10⁻⁶.
+    pub compute_ppm: u64,
+    /// GPU memory in use, in GPUs × 10⁻⁶.
+    pub memory_ppm: u64,
+}
+
+impl SharingLevels {
+    /// Counts one job's part anew.
+    pub fn change(&mut self, before: SharingLevels, after: SharingLevels) {
+        let replace = |sum: &mut u64, old: u64, new: u64| *sum = *sum - old + new;
+        replace(&mut self.working_ppm, before.working_ppm, after.working_ppm);
+        replace(&mut self.shared, before.shared, after.shared);
+        replace(&mut self.compute_ppm, before.compute_ppm, after.compute_ppm);
+        replace(&mut self.memory_ppm, before.memory_ppm, after.memory_ppm);
+    }
 }
 
 /// Integrates [`Usage`] step by step. Each call is O(1).
@@ -45,6 +85,7 @@ pub struct ArrivalWindow {
 pub struct UsageMeter {
     pools: Vec<Pool>,
     total: Levels,
+    sharing: SharingLevels,
     sums: Sums,
     now: Time,
     first_submission: Option<Time>,
@@ -70,6 +111,9 @@ struct Levels {
     waiting_jobs: u64,
 }
 
+/// Levels in 10⁻⁶ are divided once, at the end.
+const PPM: u128 = 1_000_000;
+
 /// Integrals of the levels since the first submission.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
@@ -77,6 +121,10 @@ struct Sums {
     allocated: u128,
     idle_while_waiting: u128,
     idle_while_pool_waits: u128,
+    working_ppm: u128,
+    shared: u128,
+    compute_ppm: u128,
+    memory_ppm: u128,
 }
 
 /// The integrals as they stood at an instant.
@@ -102,6 +150,7 @@ impl UsageMeter {
         UsageMeter {
             pools: vec![Pool::default(); pools],
             total: Levels::default(),
+            sharing: SharingLevels::default(),
             sums: Sums::default(),
             now: Time::ZERO,
             first_submission: None,
@@ -125,6 +174,12 @@ impl UsageMeter {
         self.sums.capacity += step * u128::from(level.capacity);
         self.sums.allocated += step * u128::from(level.allocated);
         self.sums.idle_while_pool_waits += step * u128::from(level.free_where_pool_waits);
+        let level = self.sharing;
+        self.sums.working_ppm += step * u128::from(level.working_ppm);
+        self.sums.shared += step * u128::from(level.shared);
+        self.sums.compute_ppm += step * u128::from(level.compute_ppm);
+        self.sums.memory_ppm += step * u128::from(level.memory_ppm);
+        let level = self.total;
         if level.waiting_jobs > 0 {
             self.sums.idle_while_waiting += step * u128::from(level.free);
         }
@@ -146,6 +201,11 @@ impl UsageMeter {
             old.free_while_it_waits(),
             new.free_while_it_waits(),
         );
+    }
+
+    /// Sets what running jobs together do from now on.
+    pub fn set_sharing(&mut self, levels: SharingLevels) {
+        self.sharing = levels;
     }
 
     /// A job was submitted now.
@@ -172,10 +232,18 @@ impl UsageMeter {
             allocated: GpuTime(whole.sums.allocated),
             idle_while_waiting: GpuTime(whole.sums.idle_while_waiting),
             idle_while_pool_waits: GpuTime(whole.sums.idle_while_pool_waits),
+            solo_work: GpuTime(whole.sums.working_ppm / PPM),
+            shared: GpuTime(whole.sums.shared),
+            compute: GpuTime(whole.sums.compute_ppm / PPM),
+            memory: GpuTime(whole.sums.memory_ppm / PPM),
             arrival_window: ArrivalWindow {
                 to: arrivals.at,
                 capacity: GpuTime(arrivals.sums.capacity),
                 allocated: GpuTime(arrivals.sums.allocated),
+                solo_work: GpuTime(arrivals.sums.working_ppm / PPM),
+                shared: GpuTime(arrivals.sums.shared),
+                compute: GpuTime(arrivals.sums.compute_ppm / PPM),
+                memory: GpuTime(arrivals.sums.memory_ppm / PPM),
             },
         }
     }
@@ -215,7 +283,12 @@ mod tests {
         assert_eq!(usage.idle_while_pool_waits, GpuTime(10));
         assert_eq!(
             usage.arrival_window,
-            ArrivalWindow { to: Time(110), capacity: GpuTime(120), allocated: GpuTime(70) }
+            ArrivalWindow {
+                to: Time(110),
+                capacity: GpuTime(120),
+                allocated: GpuTime(70),
+                ..ArrivalWindow::default()
+            }
         );
     }
 

@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 /// Something the simulator has scheduled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// A running attempt has done its work. Void if it was stopped meanwhile.
-    WorkDone(AttemptId),
+    /// A running attempt has done its work. Void if it was stopped or changed its speed meanwhile.
+    WorkDone(AttemptId, u32),
     /// A node goes away.
     NodeFails(NodeId),
     /// A node comes back.
@@ -28,6 +28,8 @@ pub(crate) enum Due {
     Starts(AttemptId),
     /// A stopping attempt lets go of its devices.
     LetsGo(AttemptId),
+    /// Telemetry reads a pair. Void if it has parted.
+    Reads(AttemptId),
     /// The engine hears of something.
     News(Event),
 }
@@ -36,10 +38,10 @@ impl Due {
     /// Order of kinds at one instant.
     fn kind(&self) -> u8 {
         match self {
-            Due::WorkDone(_) => 0,
+            Due::WorkDone(..) => 0,
             Due::NodeFails(_) | Due::NodeReturns(_) | Due::Cordons(..) => 1,
             Due::Arrival | Due::Releases(_) | Due::Withdraws(_) => 2,
-            Due::Binds(_) | Due::Starts(_) | Due::LetsGo(_) => 3,
+            Due::Binds(_) | Due::Starts(_) | Due::LetsGo(_) | Due::Reads(_) => 3,
             Due::News(_) => 4,
         }
     }
@@ -113,13 +115,13 @@ mod tests {
     fn an_instant_is_ordered_by_kind_then_by_cause() {
         let mut queue = EventQueue::default();
         queue.push(Time(5), Due::Arrival);
-        queue.push(Time(5), Due::WorkDone(AttemptId(2)));
-        queue.push(Time(5), Due::WorkDone(AttemptId(1)));
+        queue.push(Time(5), Due::WorkDone(AttemptId(2), 0));
+        queue.push(Time(5), Due::WorkDone(AttemptId(1), 0));
         queue.push(Time(4), Due::NodeFails(NodeId(0)));
         assert_eq!(queue.pop_at(Time(3)), None);
         assert_eq!(queue.pop_at(Time(5)), Some(Due::NodeFails(NodeId(0))));
-        assert_eq!(queue.pop_at(Time(5)), Some(Due::WorkDone(AttemptId(2))));
-        assert_eq!(queue.pop_at(Time(5)), Some(Due::WorkDone(AttemptId(1))));
+        assert_eq!(queue.pop_at(Time(5)), Some(Due::WorkDone(AttemptId(2), 0)));
+        assert_eq!(queue.pop_at(Time(5)), Some(Due::WorkDone(AttemptId(1), 0)));
         assert_eq!(queue.pop_at(Time(5)), Some(Due::Arrival));
     }
 }

@@ -3,6 +3,7 @@
 use crate::actuation::Actuation;
 use crate::classes::Classes;
 use crate::estimates::Estimator;
+use crate::interference::SharedInterference;
 use crate::outages::Outages;
 use crate::restart::Restart;
 use deepshare_engine::EngineSettings;
@@ -38,6 +39,8 @@ pub struct SimSettings {
     pub finish_lag: Span,
     /// How the world carries out commands.
     pub actuation: Actuation,
+    /// What jobs on one device do to each other; without it nobody shares.
+    pub interference: Option<SharedInterference>,
     /// When nodes are away.
     pub outages: Outages,
     /// What to do about jobs that can never run.
@@ -63,6 +66,7 @@ impl SimSettings {
             restart: Restart::default(),
             finish_lag: Span::ZERO,
             actuation: Actuation::default(),
+            interference: None,
             outages: Outages::None,
             oversize: Oversize::Error,
             audit: false,

@@ -10,8 +10,8 @@ use crate::settings::{Oversize, SimSettings};
 use crate::workload::Workload;
 use crate::world::{World, stream};
 use deepshare_audit::{Auditor, ReclaimRules, Violation};
-use deepshare_engine::{Command, Engine, Event, NodeCondition};
-use deepshare_metrics::{Counters, RunRecord, UsageMeter};
+use deepshare_engine::{Command, Engine, Event, NodeCondition, PairTest, State};
+use deepshare_metrics::{Counters, PairRecord, RunRecord, UsageMeter};
 use deepshare_model::{Class, GpuTypeId, JobId, JobSpec, NodeId, PoolId, Time};
 use deepshare_policies::{DeepShareSettings, PolicyConfig};
 use deepshare_trace::{Cluster, Trace};
@@ -44,6 +44,9 @@ pub fn simulate(
     let mut workload = Workload::new(trace, cluster, settings.engine.capacity)?;
     let class_seed = settings.class_seed.unwrap_or(settings.seed);
     settings.classes.assign(&mut workload.jobs, class_seed);
+    if let Some(interference) = &settings.interference {
+        workload.profile(interference);
+    }
     let mut simulation = Simulation::new(trace, &workload, settings)?;
     simulation.run(watch)?;
     Ok(simulation.record(trace))
@@ -118,6 +121,10 @@ impl<'a> Simulation<'a> {
         };
         for event in workload.inventory() {
             simulation.step(&event)?;
+        }
+        if let Some(interference) = &settings.interference {
+            let table = interference.predicted.clone();
+            simulation.step(&Event::Retentions { table })?;
         }
         for node in &workload.nodes {
             simulation.pool_gpus[node.pool.index()] += node.gpus;
@@ -229,8 +236,8 @@ impl<'a> Simulation<'a> {
                     self.step(&Event::Cancelled { job })?;
                 }
             }
-            Due::WorkDone(attempt) => {
-                if let Some(job) = self.world.work_done(self.now, attempt) {
+            Due::WorkDone(attempt, token) => {
+                if let Some(job) = self.world.work_done(self.now, attempt, token) {
                     let duration = self.trace.jobs[job.index()].duration;
                     self.predictor.learn(&self.workload.jobs[job.index()], duration);
                 }
@@ -257,6 +264,7 @@ impl<'a> Simulation<'a> {
             Due::Binds(attempt) => self.world.bind(self.now, attempt),
             Due::Starts(attempt) => self.world.start(self.now, attempt),
             Due::LetsGo(attempt) => self.world.let_go(self.now, attempt),
+            Due::Reads(attempt) => self.world.read_pair(self.now, attempt),
             Due::News(event) => self.step(&event)?,
         }
         self.hear()
@@ -364,6 +372,7 @@ impl<'a> Simulation<'a> {
             let held = self.held_on_closed(pool);
             self.meter.set_pool(pool, usable + held, usable - free + held, waiting);
         }
+        self.meter.set_sharing(self.world.levels);
         self.quotas.measure(self.now, self.engine.state());
     }
 
@@ -410,7 +419,8 @@ impl<'a> Simulation<'a> {
             quota: self.quotas.finish(self.now, self.engine.state()),
             jobs: self.world.records,
             pool_gpus: self.pool_gpus,
-            residents_per_gpu: 1,
+            residents_per_gpu: if self.engine.state().pair_counts().formed > 0 { 2 } else { 1 },
+            pairs: pair_record(self.engine.state()),
             counters: Counters { rounds: self.engine.state().rounds(), ..self.counters },
         }
     }
@@ -425,6 +435,12 @@ fn quota_meter(trace: &Trace, workload: &Workload, settings: &SimSettings) -> Qu
     let arrivals_end = trace.jobs.last().map_or(Time::ZERO, |job| job.submit);
     let look_for_avoidable = gpus <= AVOIDABLE_UP_TO_GPUS || settings.audit;
     QuotaMeter::new(&settings.engine, &workload.tenants, arrivals_end, cap, look_for_avoidable)
+}
+
+fn pair_record(state: &State) -> PairRecord {
+    let counts = state.pair_counts();
+    let refused = PairTest::ALL.map(|test| (test.name().to_owned(), counts.refused[test as usize]));
+    PairRecord { formed: counts.formed, revoked: counts.revoked, refused: refused.into() }
 }
 
 /// The auditor that knows what the run's policy promises.

@@ -1,6 +1,7 @@
 //! A trace and a cluster in the engine's terms.
 
 use crate::error::SimError;
+use crate::interference::Interference;
 use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, Reason};
 use deepshare_model::{
     Class, Demand, JobId, JobSpec, Layout, NodeId, NodeSpec, PoolId, Quota, Resources, Sharing,
@@ -130,6 +131,22 @@ impl Workload {
 }
 
 impl Workload {
+    /// Gives jobs their profiles: the class by which policies know them, the memory they need where
+    /// the trace does not say, and consent to share. Devices of nodes that do not say what memory
+    /// they have get the one the profiles were taken on.
+    pub(crate) fn profile(&mut self, interference: &Interference) {
+        for node in self.nodes.iter_mut().filter(|node| node.gpu_memory_mib == 0) {
+            node.gpu_memory_mib = interference.device_memory_mib;
+        }
+        for (job, &class) in self.jobs.iter_mut().zip(&interference.class_of) {
+            job.profile = Some(class);
+            job.sharing.consent = true;
+            if job.demand.gpu_memory_mib == 0 {
+                job.demand.gpu_memory_mib = interference.classes[class.index()].memory_mib;
+            }
+        }
+    }
+
     /// Why a job can never run, with the tenant's name and what to do about a quota.
     fn in_words(&self, spec: &JobSpec, reason: &Reason) -> String {
         let class = spec.class.name();

@@ -3,19 +3,24 @@
 //! The world knows durations and failures and answers commands; it decides nothing. What the
 //! engine hears of it is news, which may travel late, twice or out of order ([`crate::Actuation`]).
 
+mod company;
+
 use crate::actuation::Chance;
+use crate::interference::SharedInterference;
+use crate::pace::{Pace, Stint};
 use crate::queue::{Due, EventQueue};
 use crate::restart::Restart;
 use crate::settings::SimSettings;
+use crate::telemetry::{Pair, Reading};
 use crate::workload::Workload;
 use deepshare_audit::WorkLedger;
 use deepshare_engine::{BindFailure, Command, Event, EvictReason};
-use deepshare_metrics::JobRecord;
-use deepshare_model::{AttemptId, JobId, Outcome, PoolId, Span, Time};
+use deepshare_metrics::{JobRecord, SharingLevels};
+use deepshare_model::{AttemptId, JobId, Outcome, PoolId, Retention, Span, Time};
 use deepshare_trace::{Trace, TraceJob};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A random stream for one purpose, so that streams do not disturb each other.
 pub(crate) fn stream(seed: u64, purpose: u64) -> Pcg64Mcg {
@@ -35,8 +40,8 @@ fn eligible(job: &TraceJob) -> Time {
 enum Truth {
     /// The world is asked to bind or start it.
     Coming,
-    /// Working since.
-    Running(Time),
+    /// Working.
+    Running,
     /// Stopped, still holding devices.
     Stopping,
     /// Holds nothing any more.
@@ -48,6 +53,33 @@ struct AttemptTruth {
     truth: Truth,
     /// When all news of it so far will have been heard.
     heard_by: Time,
+    /// Who is on its devices too.
+    partners: Vec<AttemptId>,
+    /// How far it is, once it runs.
+    pace: Pace,
+    /// What the meters count of it.
+    counted: SharingLevels,
+    /// Memory of each of its devices, MiB; 0 = unknown.
+    memory_mib: u32,
+}
+
+/// True if the world may refuse to evict for this reason.
+fn may_be_refused(reason: EvictReason) -> bool {
+    matches!(reason, EvictReason::Preempted | EvictReason::Degraded)
+}
+
+impl AttemptTruth {
+    fn new(job: JobId, truth: Truth) -> AttemptTruth {
+        AttemptTruth {
+            job,
+            truth,
+            heard_by: Time::ZERO,
+            partners: Vec::new(),
+            pace: Pace::new(Time::ZERO, Span::ZERO),
+            counted: SharingLevels::default(),
+            memory_mib: 0,
+        }
+    }
 }
 
 /// What a job has really done.
@@ -65,6 +97,14 @@ struct JobTruth {
 pub(crate) struct World {
     restart: Restart,
     finish_lag: Span,
+    interference: Option<SharedInterference>,
+    seed: u64,
+    pair_slack_ppm: u32,
+    pairs: BTreeMap<AttemptId, (Retention, Option<(Pair, Reading)>)>,
+    /// What all running attempts together do.
+    pub(crate) levels: SharingLevels,
+    /// Memory of the devices, by node, MiB; 0 = unknown.
+    device_memory: Vec<u32>,
     ideal: bool,
     chance: Chance,
     attempts: Vec<AttemptTruth>,
@@ -96,6 +136,8 @@ impl World {
                     waited: Span::ZERO,
                     preemptions: 0,
                     restarts_by_failure: 0,
+                    shared: Span::ZERO,
+                    slowed: Span::ZERO,
                     work_lost: Span::ZERO,
                     restart_overhead: Span::ZERO,
                     outcome: job.outcome,
@@ -112,6 +154,7 @@ impl World {
                 lost: Span::ZERO,
                 restarts: Span::ZERO,
                 ran: Span::ZERO,
+                slowed: Span::ZERO,
                 completed: false,
             },
             over: false,
@@ -119,6 +162,12 @@ impl World {
         World {
             restart: settings.restart,
             finish_lag: settings.finish_lag,
+            interference: settings.interference.clone(),
+            seed: settings.seed,
+            pair_slack_ppm: settings.engine.pair_slack_ppm,
+            pairs: BTreeMap::new(),
+            levels: SharingLevels::default(),
+            device_memory: workload.nodes.iter().map(|node| node.gpu_memory_mib).collect(),
             ideal: settings.actuation.is_ideal(),
             chance: Chance::new(settings.actuation, settings.seed),
             attempts: Vec::new(),
@@ -138,8 +187,9 @@ impl World {
     /// Carries out a command of the engine.
     pub(crate) fn obey(&mut self, now: Time, command: &Command) {
         match command {
-            Command::Start { attempt, job, .. } => {
+            Command::Start { attempt, job, placement, .. } => {
                 self.note(*attempt, *job, Truth::Coming);
+                self.attempts[attempt.index()].memory_mib = self.memory_of(placement);
                 if self.ideal {
                     self.news.push_back(Event::Bound { attempt: *attempt });
                     self.run(now, *attempt);
@@ -151,6 +201,9 @@ impl World {
             Command::Evict { attempt, reason, .. } => self.evict(now, *attempt, *reason),
             // Promises and refusals are words: nothing moves in the world.
             Command::Reserve { attempt, job, .. } => self.note(*attempt, *job, Truth::Gone),
+            Command::Watch { attempt, partner, tolerance } => {
+                self.pair(now, *attempt, *partner, *tolerance);
+            }
             Command::Promote { .. }
             | Command::ReleaseReservation { .. }
             | Command::Refuse { .. } => {}
@@ -160,9 +213,9 @@ impl World {
     fn note(&mut self, attempt: AttemptId, job: JobId, truth: Truth) {
         // Attempts are numbered as proposed, and announced promises after starts.
         while self.attempts.len() <= attempt.index() {
-            self.attempts.push(AttemptTruth { job, truth: Truth::Gone, heard_by: Time::ZERO });
+            self.attempts.push(AttemptTruth::new(job, Truth::Gone));
         }
-        self.attempts[attempt.index()] = AttemptTruth { job, truth, heard_by: Time::ZERO };
+        self.attempts[attempt.index()] = AttemptTruth::new(job, truth);
     }
 
     /// Sends news of an attempt. News of one attempt may be heard in any order, except that the
@@ -215,7 +268,7 @@ impl World {
 
     fn run(&mut self, now: Time, attempt: AttemptId) {
         let entry = &mut self.attempts[attempt.index()];
-        entry.truth = Truth::Running(now);
+        entry.truth = Truth::Running;
         let job = entry.job;
         let record = &mut self.records[job.index()];
         let truth = &mut self.jobs[job.index()];
@@ -224,15 +277,26 @@ impl World {
         }
         record.first_start.get_or_insert(now);
         let left = truth.owed + record.duration.saturating_sub(truth.saved);
-        self.queue.push(now + left + self.finish_lag, Due::WorkDone(attempt));
+        self.attempts[attempt.index()].pace = Pace::new(now, left);
+        self.queue.push(now + left + self.finish_lag, Due::WorkDone(attempt, 0));
         self.tell(now, attempt, Event::Running { attempt });
+        self.meet(now, attempt);
+        self.count(attempt);
     }
 
-    /// A running attempt has done its work, unless it was stopped before.
-    pub(crate) fn work_done(&mut self, now: Time, attempt: AttemptId) -> Option<JobId> {
+    /// A running attempt has done its work, unless it was stopped before or has another speed now.
+    pub(crate) fn work_done(
+        &mut self,
+        now: Time,
+        attempt: AttemptId,
+        token: u32,
+    ) -> Option<JobId> {
         let entry = &self.attempts[attempt.index()];
-        let (Truth::Running(since), job) = (entry.truth, entry.job) else { return None };
-        self.book_stint(job, now.saturating_since(since));
+        let (truth, job, pace) = (entry.truth, entry.job, entry.pace);
+        if truth != Truth::Running || pace.token != token {
+            return None;
+        }
+        self.book_stint(job, pace.stint(now));
         let truth = &mut self.jobs[job.index()];
         truth.over = true;
         truth.ledger.completed = true;
@@ -247,16 +311,19 @@ impl World {
     }
 
     /// Splits a stint into restart and progress, and books both.
-    fn book_stint(&mut self, job: JobId, stint: Span) -> Span {
+    fn book_stint(&mut self, job: JobId, stint: Stint) -> Span {
         let (record, truth) = (&mut self.records[job.index()], &mut self.jobs[job.index()]);
-        let paid = stint.min(truth.owed);
+        let paid = stint.worked.min(truth.owed);
         truth.owed -= paid;
-        // The lag between the end of work and the news of it is neither restart nor progress.
-        let progress = (stint - paid).min(record.duration.saturating_sub(truth.saved));
+        let progress = stint.worked - paid;
+        let slowed = stint.ran - stint.worked;
+        record.shared += stint.shared;
+        record.slowed += slowed;
+        truth.ledger.slowed += slowed;
         record.restart_overhead += paid;
         truth.ledger.restarts += paid;
         truth.ledger.progressed += progress;
-        truth.ledger.ran += paid + progress;
+        truth.ledger.ran += stint.ran;
         progress
     }
 
@@ -267,15 +334,15 @@ impl World {
             // Over already: the engine will hear, or has to hear again.
             Truth::Gone | Truth::Stopping => {}
             Truth::Coming => self.stop(now, attempt),
-            Truth::Running(_) if reason == EvictReason::Preempted && self.chance.refused() => {
+            Truth::Running if may_be_refused(reason) && self.chance.refused() => {
                 self.tell(now, attempt, Event::EvictionRefused { attempt });
             }
-            Truth::Running(since) => {
+            Truth::Running => {
                 let lost_node = reason == EvictReason::NodeLost;
-                self.interrupt(now, attempt, now.saturating_since(since), lost_node);
+                self.interrupt(now, attempt, lost_node);
                 let record = &mut self.records[job.index()];
                 match reason {
-                    EvictReason::Preempted => record.preemptions += 1,
+                    EvictReason::Preempted | EvictReason::Degraded => record.preemptions += 1,
                     EvictReason::NodeLost => record.restarts_by_failure += 1,
                     EvictReason::Cancelled | EvictReason::StartOverdue => {}
                 }
@@ -285,8 +352,9 @@ impl World {
     }
 
     /// Ends a stint before the job's end: what it did is kept as far as checkpoints go.
-    fn interrupt(&mut self, now: Time, attempt: AttemptId, stint: Span, lost_node: bool) {
-        let job = self.attempts[attempt.index()].job;
+    fn interrupt(&mut self, now: Time, attempt: AttemptId, lost_node: bool) {
+        let entry = &self.attempts[attempt.index()];
+        let (job, stint) = (entry.job, entry.pace.stint(now));
         let progress = self.book_stint(job, stint);
         let kept = self.restart.kept(progress, lost_node);
         let (record, truth) = (&mut self.records[job.index()], &mut self.jobs[job.index()]);
@@ -301,6 +369,7 @@ impl World {
 
     fn stop(&mut self, now: Time, attempt: AttemptId) {
         self.attempts[attempt.index()].truth = Truth::Stopping;
+        self.leave(now, attempt);
         if self.ideal {
             self.let_go(now, attempt);
         } else {

@@ -10,7 +10,7 @@ mod events;
 use deepshare_audit::{Auditor, ReclaimRules};
 use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, Placer};
 use deepshare_model::{JobId, Span, Time};
-use deepshare_policies::{DeepShareSettings, PolicyConfig};
+use deepshare_policies::{ColocationSettings, DeepShareSettings, PolicyConfig};
 use events::Source;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -69,6 +69,7 @@ fn deepshare(rng: &mut Pcg64Mcg) -> PolicyConfig {
         spill: rng.random_bool(0.5),
         gang_guard: Span::from_secs([0, 1, 30, 3_600][rng.random_range(0..4)]),
         preemption_cap: rng.random_range(0..4),
+        colocation: ColocationSettings { residents: 1, ..ColocationSettings::default() },
     })
 }
 
@@ -96,6 +97,8 @@ impl Storm {
             backoff_max: one(&mut rng, &[Span::from_secs(60), Span::from_secs(2)]),
             preempted_pause: one(&mut rng, &[Span::from_secs(30), Span::ZERO]),
             qad_lambda_milli: [300, 300, 700][rng.random_range(0..3)],
+            pair_samples: 3,
+            pair_slack_ppm: 60_000,
         };
         Storm { seed, policy, settings, snapshot_every: 40 }
     }

@@ -45,7 +45,7 @@ impl Books {
             Event::Estimated { job, .. } => {
                 self.job(*job)?;
             }
-            Event::Checkpoint { .. } => {}
+            Event::Checkpoint { .. } | Event::Retentions { .. } | Event::PairSampled { .. } => {}
             Event::Cancelled { job } => self.cancel(*job)?,
             Event::Held { job } => {
                 let job = self.job_mut(*job)?;
@@ -92,7 +92,10 @@ impl Books {
 
     fn let_go(&mut self, id: AttemptId) {
         let Some(attempt) = self.attempts.get(id.index()).filter(|a| a.holds()) else { return };
-        let preempted = attempt.ending == Some(Ending::Evicted(EvictReason::Preempted));
+        let preempted = matches!(
+            attempt.ending,
+            Some(Ending::Evicted(EvictReason::Preempted | EvictReason::Degraded))
+        );
         let job = attempt.job;
         let over = self.jobs[job.index()].ended.is_some();
         self.release(id, After::Requeue);

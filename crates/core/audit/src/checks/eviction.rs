@@ -24,7 +24,7 @@ impl Books {
         let job = self.job(attempt.job)?;
         let lost = |node: NodeId| self.nodes[node.index()].condition == NodeCondition::Lost;
         let caused = match reason {
-            EvictReason::Preempted => true,
+            EvictReason::Preempted | EvictReason::Degraded => true,
             EvictReason::Cancelled => job.cancelled,
             EvictReason::NodeLost => attempt.placement.iter().any(|slice| lost(slice.node)),
             EvictReason::StartOverdue => self.step.overdue.contains(&id),

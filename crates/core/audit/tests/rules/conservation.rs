@@ -34,6 +34,7 @@ fn gpu_time_is_held_promised_free_or_closed() {
 }
 
 const WORK: WorkLedger = WorkLedger {
+    slowed: Span::ZERO,
     work: Span::from_secs(100),
     progressed: Span::from_secs(130),
     lost: Span::from_secs(30),

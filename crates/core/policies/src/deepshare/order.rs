@@ -16,18 +16,21 @@ pub(crate) struct Order {
 
 /// Asks `start` for one waiting job after the other, charged to a class, until every kind of job has
 /// been refused; those sleep until what they were refused for changes. What found no devices for one
-/// job is not asked again for another like it, of whatever tenant.
+/// job is not asked again for another like it, of whatever tenant; if `ask_each`, `start` is told, and
+/// may know another way.
 pub(crate) fn serve(
     draft: &mut Draft<'_>,
     order: Order,
     charge: Class,
-    mut start: impl FnMut(&mut Draft<'_>, JobId) -> Result<(), Reason>,
+    ask_each: bool,
+    mut start: impl FnMut(&mut Draft<'_>, JobId, Option<&Reason>) -> Result<(), Reason>,
 ) {
     let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
     let mut hopeless: Vec<((Demand, u64), Reason)> = Vec::new();
     while let Some(job) = streams.next(draft.state()) {
         // Only what is charged to a guarantee can have devices that are not free.
-        if charge == Class::BestEffort && draft.free_gpus() == 0 {
+        let none_free = charge == Class::BestEffort && draft.free_gpus() == 0;
+        if none_free && !ask_each {
             for key in streams.rest().collect::<Vec<_>>() {
                 let need = draft.state().key(key).demand.gpus;
                 let open = draft.state().open_types(key, charge);
@@ -40,11 +43,15 @@ pub(crate) fn serve(
         let open = draft.state().open_types(key, charge);
         let kind = (draft.state().key(key).demand, open);
         let known = hopeless.iter().find(|(other, _)| *other == kind);
-        let reason = match known.map(|(_, reason)| reason.clone()) {
-            Some(reason) => reason,
-            None => {
-                let Err(reason) = start(draft, job) else { continue };
-                if !reason.is_quota() {
+        let mut known = known.map(|(_, reason)| reason.clone());
+        if none_free && known.is_none() {
+            known = Some(Reason::NotEnoughFree { need: kind.0.gpus, free: 0 });
+        }
+        let reason = match known {
+            Some(reason) if !ask_each => reason,
+            known => {
+                let Err(reason) = start(draft, job, known.as_ref()) else { continue };
+                if known.is_none() && !reason.is_quota() {
                     hopeless.push((kind, reason.clone()));
                 }
                 reason

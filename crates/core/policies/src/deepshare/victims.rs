@@ -32,6 +32,9 @@ pub(super) struct Candidate {
     spared: bool,
 }
 
+/// Jobs that can only be evicted together: one, or the pair on the same devices.
+type Party = Vec<Candidate>;
+
 /// The cost of a set of victims: how many should have been spared, then Φ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Price {
@@ -44,6 +47,11 @@ impl Price {
         let phi = || self.phi.total_cmp(&other.phi);
         self.spared.cmp(&other.spared).then_with(phi).is_lt()
     }
+}
+
+/// Φ of one victim alone.
+pub(super) fn phi(settings: &DeepShareSettings, state: &State, attempt: &Attempt) -> f64 {
+    Search::new(settings, state, state.pool_of(attempt.job)).cost(attempt).0
 }
 
 /// A set of victims and its price.
@@ -166,18 +174,20 @@ impl<'a> Search<'a> {
             *retry_at = Some(retry_at.map_or(from, |earlier| earlier.min(from)));
             return None;
         }
+        let (cost, left_s) = self.cost(attempt);
+        let cap = self.settings.preemption_cap as usize;
+        let spared = cap > 0 && job.preempted_within_hour(now) >= cap;
+        Some(Candidate { attempt: attempt.id, cost, left_s, spared })
+    }
+
+    /// (1 + α·C_p) / T̂, and T̂ in seconds.
+    fn cost(&self, attempt: &Attempt) -> (f64, f64) {
         let left = self.state.remaining(attempt.job);
         // Nobody knows: as long again as it has run.
         let left = left.unwrap_or_else(|| self.state.served(attempt.job)).max(Span::SECOND);
         let left_s = left.as_secs_f64();
         let alpha = f64::from(self.settings.alpha_milli) / 1_000.0;
-        let cap = self.settings.preemption_cap as usize;
-        Some(Candidate {
-            attempt: attempt.id,
-            cost: (1.0 + alpha * self.state.preemption_overhead(attempt.job)) / left_s,
-            left_s,
-            spared: cap > 0 && job.preempted_within_hour(now) >= cap,
-        })
+        ((1.0 + alpha * self.state.preemption_overhead(attempt.job)) / left_s, left_s)
     }
 
     fn price(&self, set: &[Candidate]) -> Price {
@@ -201,7 +211,8 @@ impl<'a> Search<'a> {
         not: &BTreeSet<NodeId>,
         retry_at: &mut Option<Time>,
     ) -> Option<Choice> {
-        let mut seen: BTreeMap<NodeId, Vec<(Candidate, Devices)>> = BTreeMap::new();
+        let mut seen: BTreeMap<NodeId, Vec<(Party, Devices)>> = BTreeMap::new();
+        let mut paired: BTreeSet<AttemptId> = BTreeSet::new();
         let mut best: Option<Choice> = None;
         for (end, attempt) in self.state.reclaimable(self.pool) {
             // Those without an estimate come first and in no useful order; those that do not run yet
@@ -219,19 +230,23 @@ impl<'a> Search<'a> {
                 }
                 continue;
             }
-            let mut candidate: Option<Candidate> = None;
+            if paired.contains(&attempt.id) {
+                continue;
+            }
+            let mut party: Option<Party> = None;
             for slice in &attempt.placement {
                 let node = &self.state.nodes()[slice.node.index()];
                 let enough = node.obtainable().count() >= demand.gpus && has_memory(node, demand);
                 if not.contains(&slice.node) || node.spec.gpu_type != gpu_type || !enough {
                     continue;
                 }
-                if candidate.is_none() {
-                    candidate = self.candidate(attempt, retry_at);
+                if party.is_none() {
+                    party = self.party(attempt, retry_at);
                 }
-                let Some(candidate) = candidate else { break };
+                let Some(party) = &party else { break };
+                paired.extend(attempt.beside.iter().map(|beside| beside.partner));
                 let here = seen.entry(slice.node).or_default();
-                here.push((candidate, slice.devices.intersect(node.obtainable())));
+                here.push((party.clone(), slice.devices.intersect(node.obtainable())));
                 let choice = self.cheapest_on(slice.node, here, demand);
                 if let Some(choice) = choice
                     && best.as_ref().is_none_or(|best| choice.price.beats(best.price))
@@ -243,16 +258,26 @@ impl<'a> Search<'a> {
         best
     }
 
+    /// An attempt and whoever shares its devices, which come free only when all of them are gone;
+    /// `None` if one of them may not be evicted now.
+    fn party(&self, attempt: &Attempt, retry_at: &mut Option<Time>) -> Option<Party> {
+        let mut party = vec![self.candidate(attempt, retry_at)?];
+        for beside in &attempt.beside {
+            party.push(self.candidate(self.state.attempt(beside.partner), retry_at)?);
+        }
+        Some(party)
+    }
+
     /// The cheapest set among the candidates seen on a node that holds the newest of them.
     fn cheapest_on(
         &self,
         node: NodeId,
-        seen: &[(Candidate, Devices)],
+        seen: &[(Party, Devices)],
         demand: &Demand,
     ) -> Option<Choice> {
         let open = self.state.nodes()[node.index()].open();
         let (newest, others) = seen.split_last()?;
-        let enough = |set: &[(Candidate, Devices)]| {
+        let enough = |set: &[(Party, Devices)]| {
             let devices = set.iter().fold(open, |all, (_, devices)| all.union(*devices));
             devices.count() >= demand.gpus && self.host_fits(node, set, demand)
         };
@@ -260,13 +285,13 @@ impl<'a> Search<'a> {
             return None;
         }
         let mut best: Option<Choice> = None;
-        let mut consider = |set: &[(Candidate, Devices)]| {
+        let mut consider = |set: &[(Party, Devices)]| {
             // With a large β a set and one more long job can cost less than the set alone: only
             // sets of which everyone is needed count.
             if !enough(set) || (0..set.len()).any(|i| enough(&without(set, i))) {
                 return;
             }
-            let victims: Vec<Candidate> = set.iter().map(|(candidate, _)| *candidate).collect();
+            let victims: Vec<Candidate> = set.iter().flat_map(|(party, _)| party.clone()).collect();
             let price = self.price(&victims);
             if best.as_ref().is_none_or(|best| price.beats(best.price)) {
                 let victims = victims.iter().map(|victim| victim.attempt).collect();
@@ -276,8 +301,8 @@ impl<'a> Search<'a> {
         if others.len() <= EXHAUSTIVE {
             for subset in 0..1u32 << others.len() {
                 let members = others.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1);
-                let mut set: Vec<_> = members.map(|(_, entry)| *entry).collect();
-                set.push(*newest);
+                let mut set: Vec<_> = members.map(|(_, entry)| entry.clone()).collect();
+                set.push(newest.clone());
                 consider(&set);
             }
         } else {
@@ -286,15 +311,17 @@ impl<'a> Search<'a> {
         best
     }
 
-    fn host_fits(&self, node: NodeId, set: &[(Candidate, Devices)], demand: &Demand) -> bool {
+    fn host_fits(&self, node: NodeId, set: &[(Party, Devices)], demand: &Demand) -> bool {
         if demand.per_gpu == Resources::default() {
             return true;
         }
         let mut freed = Resources::default();
-        for (candidate, devices) in set {
-            let job = self.state.attempt(candidate.attempt).job;
-            let per_gpu = self.state.job(job).spec.demand.per_gpu;
-            freed.add(per_gpu.times(devices.count()));
+        for (party, devices) in set {
+            for victim in party {
+                let job = self.state.attempt(victim.attempt).job;
+                let per_gpu = self.state.job(job).spec.demand.per_gpu;
+                freed.add(per_gpu.times(devices.count()));
+            }
         }
         let room = self.state.nodes()[node.index()].host_room_with(freed);
         demand.per_gpu.times(demand.gpus).fits(room)
@@ -443,7 +470,7 @@ impl<'a> Search<'a> {
     }
 }
 
-fn without(set: &[(Candidate, Devices)], index: usize) -> Vec<(Candidate, Devices)> {
+fn without(set: &[(Party, Devices)], index: usize) -> Vec<(Party, Devices)> {
     let mut rest = set.to_vec();
     rest.remove(index);
     rest
@@ -451,11 +478,14 @@ fn without(set: &[(Candidate, Devices)], index: usize) -> Vec<(Candidate, Device
 
 /// Takes out victims that are not needed, most costly first.
 fn without_surplus(
-    seen: &[(Candidate, Devices)],
-    enough: impl Fn(&[(Candidate, Devices)]) -> bool,
-) -> Vec<(Candidate, Devices)> {
+    seen: &[(Party, Devices)],
+    enough: impl Fn(&[(Party, Devices)]) -> bool,
+) -> Vec<(Party, Devices)> {
     let mut set = seen.to_vec();
-    set.sort_by(|a, b| b.0.cost.total_cmp(&a.0.cost).then(a.0.attempt.cmp(&b.0.attempt)));
+    let cost = |party: &Party| party.iter().map(|victim| victim.cost).sum::<f64>();
+    set.sort_by(|a, b| {
+        cost(&b.0).total_cmp(&cost(&a.0)).then(a.0[0].attempt.cmp(&b.0[0].attempt))
+    });
     let mut index = 0;
     while index < set.len() {
         let entry = set.remove(index);

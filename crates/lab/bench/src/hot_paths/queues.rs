@@ -12,7 +12,7 @@ pub(super) fn event_queue(units: u32) {
         Time(now.0 + 1 + (chance >> 40))
     };
     for index in 0..10_000 {
-        queue.push(later(Time::ZERO), Due::WorkDone(AttemptId(index)));
+        queue.push(later(Time::ZERO), Due::WorkDone(AttemptId(index), 0));
     }
     let mut last = Time::ZERO;
     for index in 0..units {
@@ -20,6 +20,6 @@ pub(super) fn event_queue(units: u32) {
         assert!(now >= last, "events come in order");
         last = now;
         queue.pop_at(now).expect("the next event is due at its own instant");
-        queue.push(later(now), Due::WorkDone(AttemptId(index)));
+        queue.push(later(now), Due::WorkDone(AttemptId(index), 0));
     }
 }

@@ -272,7 +272,8 @@ impl World {
                 events.push_back(Event::DevicesReleased { attempt });
             }
             Command::Reserve { .. } => self.tally.reservations += 1,
-            Command::Promote { .. }
+            Command::Watch { .. }
+            | Command::Promote { .. }
             | Command::ReleaseReservation { .. }
             | Command::Refuse { .. } => {}
         }

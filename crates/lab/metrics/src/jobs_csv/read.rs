@@ -209,6 +209,8 @@ impl Line<'_> {
             waited: self.span(6)?.unwrap_or_default(),
             preemptions: self.count(8)?,
             restarts_by_failure: self.count(18)?,
+            shared: Span::ZERO,
+            slowed: Span::ZERO,
             work_lost: required(16)?,
             restart_overhead: required(17)?,
             outcome: self.word(15, &Outcome::ALL, |outcome| outcome.name())?,

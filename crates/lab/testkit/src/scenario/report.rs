@@ -38,6 +38,7 @@ pub(crate) fn eviction(
         EvictReason::Cancelled => "cancellation",
         EvictReason::NodeLost => "node loss",
         EvictReason::StartOverdue => "late start",
+        EvictReason::Degraded => "degradation",
     };
     let Some(Preemption { beneficiary, phi_nano }) = preemption else { return why.to_owned() };
     let by = names.job_name(beneficiary);

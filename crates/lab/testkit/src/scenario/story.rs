@@ -274,6 +274,10 @@ impl Story {
                 let takes = std::mem::take(&mut self.jobs[job.index()].fate.bind_takes);
                 self.at_once_or_later(takes, Due::Binds(attempt));
             }
+            Command::Watch { attempt, partner, tolerance } => {
+                let (joined, there) = (self.attempt_name(attempt), self.attempt_name(partner));
+                self.say(format_args!("watch {joined} beside {there} at {tolerance}"));
+            }
             Command::Promote { attempt } => {
                 self.say(format_args!("promote {}", self.attempt_name(attempt)));
             }

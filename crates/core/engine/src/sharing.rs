@@ -1,0 +1,380 @@
+//! Two jobs on the same devices: who could take a partner, on what terms pairs were formed, and
+//! how fast their jobs are believed to run.
+//!
+//! A pair is two attempts on exactly the same devices. Residency itself is kept device by device
+//! (see `books.rs`); here are the links between attempts and what was agreed.
+
+use crate::attempt::{Attempt, AttemptState};
+use crate::command::{Command, EvictReason};
+use crate::queue::KeyId;
+use crate::state::State;
+use deepshare_model::{
+    AttemptId, Class, GpuTypeId, Layout, PoolId, ProfileClassId, Retention, Span, TenantId, Time,
+    TrustDomainId,
+};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// Predicted retention by profile class: what a job of one class keeps beside one of another.
+/// Versioned, and sent whole, so that a replay needs no model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetentionTable {
+    /// Raised with every new table; an older one that arrives late is ignored.
+    pub version: u64,
+    /// Row: own class; column: the partner's. Rows may differ in length.
+    pub rows: Vec<Vec<Retention>>,
+}
+
+impl RetentionTable {
+    /// What a job of class `own` is predicted to keep beside one of class `other`; `None` if the
+    /// table does not know them.
+    #[inline]
+    pub fn get(&self, own: ProfileClassId, other: ProfileClassId) -> Option<Retention> {
+        self.rows.get(own.index())?.get(other.index()).copied()
+    }
+
+    /// Lowers an entry to what was observed.
+    fn lower(&mut self, own: ProfileClassId, other: ProfileClassId, observed: Retention) {
+        let entry = self.rows.get_mut(own.index()).and_then(|row| row.get_mut(other.index()));
+        if let Some(entry) = entry {
+            *entry = observed.min(*entry);
+        }
+    }
+}
+
+/// What makes hosts interchangeable: attempts that run alone and could take a partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HostKind {
+    /// GPUs of the job; a partner has as many.
+    pub gpus: u32,
+    /// Of which type.
+    pub gpu_type: GpuTypeId,
+    /// Shape over nodes.
+    pub layout: Layout,
+    /// The job's profile.
+    pub profile: ProfileClassId,
+    /// Its owner.
+    pub tenant: TenantId,
+    /// As it was submitted.
+    pub class: Class,
+    /// As its devices are charged.
+    pub charged: Class,
+    /// Only jobs of the same domain may share with it.
+    pub trust_domain: TrustDomainId,
+    /// GPU memory it leaves on each of its devices, MiB; the most there is where nodes do not say.
+    pub memory_left_mib: u32,
+}
+
+/// On what terms a job joins another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairTerms {
+    /// The least retention either may have (ρ_tol), as of admission.
+    pub tolerance: Retention,
+    /// Predicted retention of the job that joins (ρ̂).
+    pub own: Retention,
+    /// Predicted retention of the one that is there.
+    pub theirs: Retention,
+}
+
+/// One partner of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Who shares its devices.
+    pub partner: AttemptId,
+    /// What the attempt is believed to keep beside it: as predicted until observed.
+    pub retention: Retention,
+}
+
+/// A pair, kept with the attempt that joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Company {
+    pub(crate) host: AttemptId,
+    pub(crate) terms: PairTerms,
+    /// Samples below tolerance in a row.
+    pub(crate) bad_samples: u32,
+    /// Sum of both retentions over those.
+    pub(crate) observed: [u64; 2],
+}
+
+/// Hosts of one kind, by expected end.
+type OfKind = (HostKind, BTreeSet<(Time, AttemptId)>);
+
+/// A pool's hosts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Hosts {
+    /// In order of kind; none is empty.
+    kinds: Vec<OfKind>,
+    /// Kinds that gained a host since the last round.
+    fresh: BTreeSet<HostKind>,
+    /// Pairs to be broken up, by the attempt that joined.
+    pub(crate) degraded: BTreeSet<AttemptId>,
+    /// Sleeping keys by GPUs and the retention that their best host would allow, by the class
+    /// charged.
+    pub(crate) hopes: [BTreeSet<(u32, Reverse<Retention>, KeyId)>; 2],
+}
+
+impl Hosts {
+    fn insert(&mut self, kind: HostKind, end: Time, attempt: AttemptId) {
+        match self.kinds.binary_search_by(|(known, _)| known.cmp(&kind)) {
+            Ok(at) => _ = self.kinds[at].1.insert((end, attempt)),
+            Err(at) => self.kinds.insert(at, (kind, BTreeSet::from([(end, attempt)]))),
+        }
+        self.fresh.insert(kind);
+    }
+
+    fn remove(&mut self, kind: &HostKind, end: Time, attempt: AttemptId) {
+        if let Ok(at) = self.kinds.binary_search_by(|(known, _)| known.cmp(kind)) {
+            self.kinds[at].1.remove(&(end, attempt));
+            if self.kinds[at].1.is_empty() {
+                self.kinds.remove(at);
+            }
+        }
+    }
+
+    pub(crate) fn take_fresh(&mut self) -> BTreeSet<HostKind> {
+        std::mem::take(&mut self.fresh)
+    }
+}
+
+/// What became of proposals to share, over a whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairCounts {
+    /// Pairs formed.
+    pub formed: u64,
+    /// Pairs broken up because samples stayed below tolerance.
+    pub revoked: u64,
+    /// Jobs, round by round, that found no partner, by the test that their best one failed: in the
+    /// order of [`PairTest::ALL`](crate::PairTest::ALL).
+    pub refused: [u64; 5],
+}
+
+impl State {
+    /// Predicted retentions, lowered where revoked pairs showed less.
+    pub fn retentions(&self) -> &RetentionTable {
+        &self.retentions
+    }
+
+    /// Pairs formed and broken up so far.
+    pub fn pair_counts(&self) -> PairCounts {
+        self.pair_counts
+    }
+
+    /// Attempts that run alone and could take a partner with `gpus` GPUs, by kind, those expected to
+    /// end first leading.
+    pub fn hosts(
+        &self,
+        pool: PoolId,
+        gpus: u32,
+    ) -> impl Iterator<Item = (&HostKind, &BTreeSet<(Time, AttemptId)>)> {
+        let kinds = &self.pools[pool.index()].hosts.kinds;
+        let from = kinds.partition_point(|(kind, _)| kind.gpus < gpus);
+        let same = kinds[from..].iter().take_while(move |(kind, _)| kind.gpus == gpus);
+        same.map(|(kind, hosts)| (kind, hosts))
+    }
+
+    /// Pairs whose samples have stayed below tolerance, as (the one that joined, the one that was
+    /// there), to be broken up.
+    pub fn degraded(&self, pool: PoolId) -> impl Iterator<Item = (AttemptId, AttemptId)> {
+        let newer = self.pools[pool.index()].hosts.degraded.iter();
+        newer.filter_map(|&id| Some((id, self.attempt(id).company.as_ref()?.host)))
+    }
+
+    /// Solo work that an attempt is believed to have done, the restart it owed included, up to now.
+    pub fn worked(&self, attempt: &Attempt) -> Span {
+        match attempt.running_since {
+            None => Span::ZERO,
+            Some(since) => {
+                let since = attempt.rate_since.max(since);
+                attempt.worked + attempt.rate().work_in(self.now.saturating_since(since))
+            }
+        }
+    }
+
+    /// The kind of host an attempt is; `None` if it cannot take a partner.
+    pub(crate) fn host_kind(&self, attempt: &Attempt) -> Option<HostKind> {
+        if !self.shares || !attempt.is_evictable() || !attempt.beside.is_empty() {
+            return None;
+        }
+        let spec = &self.job(attempt.job).spec;
+        let profile = spec.profile.filter(|_| spec.sharing.consent)?;
+        let first = attempt.placement.first()?;
+        let needs = spec.demand.gpu_memory_mib;
+        let mut memory_left_mib = u32::MAX;
+        for slice in &attempt.placement {
+            let memory = self.nodes[slice.node.index()].spec.gpu_memory_mib;
+            // Where memory counts, a job that does not say what it needs shares with nobody.
+            if memory > 0 {
+                let left = memory.checked_sub(needs).filter(|_| needs > 0)?;
+                memory_left_mib = memory_left_mib.min(left);
+            }
+        }
+        Some(HostKind {
+            gpus: spec.demand.gpus,
+            gpu_type: self.nodes[first.node.index()].spec.gpu_type,
+            layout: spec.demand.layout,
+            profile,
+            tenant: spec.tenant,
+            class: spec.class,
+            charged: attempt.charged,
+            trust_domain: spec.sharing.trust_domain,
+            memory_left_mib,
+        })
+    }
+
+    /// Keeps the index of hosts in step with an attempt.
+    pub(crate) fn sync_host(
+        &mut self,
+        id: AttemptId,
+        before: Option<(HostKind, Time)>,
+        wanted: Option<(HostKind, Time)>,
+    ) {
+        let pool = self.pool_of(self.attempt(id).job).index();
+        let pool = &mut self.pools[pool];
+        if let Some((kind, end)) = before {
+            pool.hosts.remove(&kind, end, id);
+        }
+        if let Some((kind, end)) = wanted {
+            pool.hosts.insert(kind, end, id);
+            // Somebody who waits may join it.
+            pool.dirty |= pool.waiting > 0;
+        }
+    }
+
+    /// Links a started attempt with whoever is on its devices, and has the pair watched.
+    pub(crate) fn join(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        let attempt = self.attempt(id);
+        let Some(company) = attempt.company else { return };
+        let (host, terms) = (company.host, company.terms);
+        let there = attempt.placement.first().is_some_and(|slice| {
+            let node = &self.nodes[slice.node.index()];
+            slice.devices.iter().any(|device| node.residents(device).contains(&host))
+        });
+        if !there {
+            // It left before the start: nobody to share with.
+            self.attempts[id.index()].company = None;
+            return;
+        }
+        self.pair_counts.formed += 1;
+        self.change_rate(id, |beside| {
+            beside.push(Beside { partner: host, retention: terms.own });
+        });
+        self.change_rate(host, |beside| {
+            beside.push(Beside { partner: id, retention: terms.theirs });
+        });
+        self.sync_attempt(host);
+        out.push(Command::Watch { attempt: id, partner: host, tolerance: terms.tolerance });
+    }
+
+    /// Parts an ending attempt from its partners, who go on alone.
+    pub(crate) fn part(&mut self, id: AttemptId) {
+        let partners: Vec<AttemptId> =
+            self.attempt(id).beside.iter().map(|beside| beside.partner).collect();
+        let pool = self.pool_of(self.attempt(id).job).index();
+        self.pools[pool].hosts.degraded.remove(&id);
+        for partner in partners {
+            self.pools[pool].hosts.degraded.remove(&partner);
+            self.change_rate(partner, |beside| beside.retain(|b| b.partner != id));
+            let entry = &mut self.attempts[partner.index()];
+            if entry.company.is_some_and(|company| company.host == id) {
+                entry.company = None;
+            }
+            self.sync_attempt(partner);
+        }
+        let entry = &mut self.attempts[id.index()];
+        entry.company = None;
+        entry.beside.clear();
+    }
+
+    /// Books what an attempt has done so far, then changes who is beside it.
+    fn change_rate(&mut self, id: AttemptId, change: impl FnOnce(&mut Vec<Beside>)) {
+        let now = self.now;
+        let worked = self.worked(self.attempt(id));
+        let attempt = &mut self.attempts[id.index()];
+        attempt.worked = worked;
+        attempt.rate_since = now;
+        change(&mut attempt.beside);
+    }
+
+    /// What telemetry saw of a pair. Enough bad samples in a row mark it for breaking up.
+    pub(crate) fn sampled(&mut self, pair: [AttemptId; 2], seen: [Retention; 2]) {
+        let live = |id: AttemptId| self.attempts.get(id.index()).is_some_and(Attempt::is_live);
+        if !live(pair[0]) || !live(pair[1]) {
+            return;
+        }
+        let joined = |id: AttemptId, host: AttemptId| {
+            self.attempt(id).company.is_some_and(|company| company.host == host)
+        };
+        let (newer, seen) = if joined(pair[0], pair[1]) {
+            (pair, seen)
+        } else if joined(pair[1], pair[0]) {
+            ([pair[1], pair[0]], [seen[1], seen[0]])
+        } else {
+            return;
+        };
+        for (index, other) in [(0, 1), (1, 0)] {
+            let partner = newer[other];
+            self.change_rate(newer[index], |beside| {
+                for beside in beside.iter_mut().filter(|b| b.partner == partner) {
+                    beside.retention = seen[index];
+                }
+            });
+            self.sync_attempt(newer[index]);
+        }
+        let (slack, patience) = (self.settings.pair_slack_ppm, self.settings.pair_samples);
+        let Some(company) = &mut self.attempts[newer[0].index()].company else { return };
+        if seen[0].min(seen[1]).ppm() + slack >= company.terms.tolerance.ppm() {
+            company.bad_samples = 0;
+            company.observed = [0; 2];
+            return;
+        }
+        company.bad_samples += 1;
+        for (sum, seen) in company.observed.iter_mut().zip(seen) {
+            *sum += u64::from(seen.ppm());
+        }
+        if patience > 0 && company.bad_samples == patience {
+            let mean = company.observed.map(|sum| Retention::from_ppm((sum / u64::from(patience)) as u32));
+            self.degrade(newer, mean);
+        }
+    }
+
+    /// Marks a pair for breaking up, and lowers what is predicted of its like to what was seen.
+    fn degrade(&mut self, pair: [AttemptId; 2], seen: [Retention; 2]) {
+        let profile = |id: AttemptId| self.job(self.attempt(id).job).spec.profile;
+        if let (Some(own), Some(other)) = (profile(pair[0]), profile(pair[1])) {
+            self.retentions.lower(own, other, seen[0]);
+            self.retentions.lower(other, own, seen[1]);
+        }
+        let pool = self.pool_of(self.attempt(pair[0]).job).index();
+        self.pools[pool].hosts.degraded.insert(pair[0]);
+        self.pools[pool].dirty = true;
+    }
+
+    /// Asks the world to end one of a pair that was not what it promised to be.
+    pub(crate) fn revoke(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+        self.pair_counts.revoked += 1;
+        self.begin_eviction(id, EvictReason::Degraded, out);
+    }
+
+    /// Goes on under a policy that may let jobs share where the one before did not. Jobs submitted
+    /// before keep to themselves if it did not.
+    pub(crate) fn set_shares(&mut self, shares: bool) {
+        if std::mem::replace(&mut self.shares, shares) == shares {
+            return;
+        }
+        let live = self.pools.iter().flat_map(|pool| pool.live.iter().copied());
+        for attempt in live.collect::<Vec<_>>() {
+            self.sync_attempt(attempt);
+        }
+    }
+
+    /// True if a partner could be started on the devices of an attempt: they work, nobody else is
+    /// promised them, and whoever is there stays.
+    pub fn takes_partner(&self, host: &Attempt) -> bool {
+        let stays = (AttemptState::Binding..AttemptState::Terminating).contains(&host.state);
+        stays && host.beside.is_empty() && host.placement.iter().all(|slice| {
+            let node = &self.nodes[slice.node.index()];
+            slice.devices.minus(node.usable().minus(node.claimed)).is_empty()
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Sharing devices: which running job a waiting one may join, and breaking up pairs that disappoint.
+//!
+//! ```text
+//! P     = (G_p / (G_f + ε))^γ
+//! ρ_tol = min(1, [ρ_min + P·(1 − ρ_min)] · (1 + 1 − min(Q̃_i, Q̃_e)))      (spec §5, Algorithm 2)
+//! ```
+//!
+//! Tried where no exclusive devices were found. A candidate runs alone on exactly as many devices as
+//! the job asks for; candidates are in the order (least ρ̂ of the two ↓, T̂ of the resident ↑). A pair
+//! is admitted if one of the two was submitted as best-effort, both fit the devices' memory and the
+//! nodes' CPU and memory, and both keep ρ_tol; a guaranteed partner also keeps the floor.
+//!
+//! Readings: D3 (ε is a share of all GPUs; G_p is what this round promoted and left unplaced, without
+//! the job itself, reckoned by tenant as the lesser of what waits and what its quota or cap has room
+//! for), D11 (`k − Q̃` for the only k there is above 1), D12 (gangs share whole device sets), D16.
+
+use super::DeepShare;
+use super::victims::phi;
+use deepshare_engine::{Draft, Mark, State};
+use deepshare_model::{AttemptId, Class, GpuTypeId, PoolId, Retention, TenantId};
+use serde::{Deserialize, Serialize};
+
+/// Whose demand makes pressure (reading D3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PressureDemand {
+    /// Jobs that this round promoted and could not place.
+    #[default]
+    Promoted,
+    /// Guaranteed ones among them.
+    GuaranteedOnly,
+    /// All that wait.
+    AllPending,
+}
+
+/// What colocation can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColocationSettings {
+    /// Most jobs on one device (k): 1 or 2.
+    pub residents: u32,
+    /// Least retention at no pressure (ρ_min), thousandths.
+    pub rho_min_milli: u32,
+    /// Exponent of pressure (γ), thousandths.
+    pub gamma_milli: u32,
+    /// ε as a share of all GPUs, thousandths.
+    pub eps_share_milli: u32,
+    /// Whose demand makes pressure.
+    pub demand: PressureDemand,
+    /// Least retention of a guaranteed job in a pair, thousandths; 0 = literal.
+    pub guaranteed_floor_milli: u32,
+    /// Most running jobs looked at for one waiting job; 0 = all.
+    pub candidates: u32,
+    /// Tolerance follows Q̃. Off: ablation `-colo`.
+    pub by_qad: bool,
+    /// Predictions count. Off: whatever fits in memory shares.
+    pub by_prediction: bool,
+    /// Widest job that shares, GPUs; 0 = any.
+    pub max_gpus: u32,
+}
+
+impl Default for ColocationSettings {
+    fn default() -> Self {
+        ColocationSettings {
+            residents: 2,
+            rho_min_milli: 700,
+            gamma_milli: 500,
+            eps_share_milli: 2_000,
+            demand: PressureDemand::Promoted,
+            guaranteed_floor_milli: 900,
+            candidates: 64,
+            by_qad: true,
+            by_prediction: true,
+            max_gpus: 0,
+        }
+    }
+}
+
+/// The pressure of one round so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pressure {
+    /// GPUs promoted and unplaced, as of some point of the draft.
+    pub(super) pending: u64,
+    pub(super) as_of: Mark,
+}
+
+impl DeepShare {
+    pub(super) fn colocation(&self) -> &ColocationSettings {
+        &self.settings.colocation
+    }
+
+    /// True if the policy lets jobs share.
+    pub(super) fn colocates(&self) -> bool {
+        self.colocation().residents > 1
+    }
+
+    /// Ends the best-effort partner of every pair whose samples stayed below tolerance; of two
+    /// best-effort jobs, the one of less Φ.
+    pub(super) fn revoke_degraded(&self, draft: &mut Draft<'_>) {
+        let pairs: Vec<_> = draft.state().degraded(draft.pool()).collect();
+        for (newer, host) in pairs {
+            let state = draft.state();
+            if !state.attempt(newer).is_evictable() || !state.attempt(host).is_evictable() {
+                continue;
+            }
+            let spared = |id: AttemptId| {
+                let attempt = state.attempt(id);
+                let guaranteed = state.job(attempt.job).spec.class == Class::Guaranteed;
+                (guaranteed, phi(&self.settings, state, attempt))
+            };
+            let (of_newer, of_host) = (spared(newer), spared(host));
+            let host_first = of_host.0.cmp(&of_newer.0).then(of_host.1.total_cmp(&of_newer.1));
+            let mut victims = [newer, host];
+            if host_first.is_lt() {
+                victims.reverse();
+            }
+            let Some(id) = victims.into_iter().find(|&id| draft.can_revoke(id)) else { continue };
+            let refused_until = state.attempt(id).no_eviction_before();
+            match refused_until > state.now() {
+                true => draft.wake_at(refused_until),
+                false => draft.revoke(id),
+            }
+        }
+    }
+
+    /// Raises the hopes of waiting jobs by the hosts that came up.
+    pub(super) fn hear_of_hosts(&self, draft: &mut Draft<'_>) {
+        draft.raise_hopes(|state, key, host| {
+            let pair = self.could_share(state, key, host).ok()?;
+            Some(pair[0].min(pair[1]))
+        });
+    }
+
+    /// The pressure at the start of a phase, which wakes the kinds of jobs that might find a partner
+    /// at it.
+    pub(super) fn begin_phase(&self, draft: &mut Draft<'_>, phase: Class) -> Pressure {
+        if !self.colocates() {
+            return Pressure { pending: 0, as_of: draft.mark() };
+        }
+        let pressure = self.pressure(draft, phase);
+        let (free, usable) = {
+            let pool = draft.state().pool(draft.pool());
+            (pool.free_gpus(), pool.usable_gpus())
+        };
+        draft.wake_hopeful(phase, |gpus| {
+            let others = pressure.pending.saturating_sub(u64::from(gpus));
+            Retention::from_ratio(self.base_tolerance((free, usable), others).0 - 1e-6)
+        });
+        pressure
+    }
+
+    pub(super) fn pressure(&self, draft: &Draft<'_>, phase: Class) -> Pressure {
+        Pressure { pending: self.pending(draft.state(), draft.pool(), phase), as_of: draft.mark() }
+    }
+
+    /// GPUs that jobs promoted by now ask for and have not got.
+    fn pending(&self, state: &State, pool: PoolId, phase: Class) -> u64 {
+        let demand = self.colocation().demand;
+        let tenants = (0..state.tenant_count()).map(TenantId::from_index);
+        let here = tenants.filter(|&tenant| state.tenant(tenant).pool == pool);
+        let of = |tenant: TenantId| {
+            let waiting = |class| state.waiting_gpus(tenant, class);
+            let (guaranteed, best_effort) =
+                (waiting(Class::Guaranteed), waiting(Class::BestEffort));
+            if demand == PressureDemand::AllPending {
+                return guaranteed + best_effort;
+            }
+            if guaranteed + best_effort == 0 {
+                return 0;
+            }
+            let room = |class| {
+                let types = (0..state.gpu_types()).map(GpuTypeId::from_index);
+                types.map(|t| u64::from(state.allowance(tenant, class, t))).sum::<u64>()
+            };
+            let promoted = guaranteed.min(room(Class::Guaranteed));
+            if phase == Class::Guaranteed || demand == PressureDemand::GuaranteedOnly {
+                return promoted;
+            }
+            let beyond = if self.settings.spill { guaranteed - promoted } else { 0 };
+            promoted + (best_effort + beyond).min(room(Class::BestEffort))
+        };
+        here.map(of).sum()
+    }
+
+    /// ρ_min + P·(1 − ρ_min), and P, with so many GPUs free of so many usable ones.
+    pub(super) fn base_tolerance(&self, (free, usable): (u32, u32), pending: u64) -> (f64, f64) {
+        let settings = self.colocation();
+        let milli = |value: u32| f64::from(value) / 1_000.0;
+        let eps = milli(settings.eps_share_milli) * f64::from(usable);
+        let free = f64::from(free) + eps;
+        let pressure = match pending {
+            0 => 0.0,
+            _ if free <= 0.0 => f64::INFINITY,
+            _ => libm::pow(pending as f64 / free, milli(settings.gamma_milli)),
+        };
+        let rho_min = milli(settings.rho_min_milli);
+        (rho_min + pressure.min(1.0) * (1.0 - rho_min), pressure)
+    }
+}

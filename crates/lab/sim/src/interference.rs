@@ -1,0 +1,48 @@
+//! What jobs do to each other on one device: the truth, which no policy sees, and what is told of it.
+
+use deepshare_engine::RetentionTable;
+use deepshare_model::{JobId, ProfileClassId, Retention, Span};
+use std::sync::Arc;
+
+/// A profile class as the meters see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClassUse {
+    /// Share of a device's compute that a job uses alone, 0 to 1.
+    pub compute: f64,
+    /// GPU memory that it uses on each device, MiB.
+    pub memory_mib: u32,
+}
+
+/// What jobs do to each other on one device.
+#[derive(Clone, Debug)]
+pub struct Interference {
+    /// The profile class of each job of the trace.
+    pub class_of: Vec<ProfileClassId>,
+    /// What each class uses alone.
+    pub classes: Vec<ClassUse>,
+    /// True retention: row own class, column the partner's.
+    pub truth: Vec<Vec<Retention>>,
+    /// What policies are told.
+    pub predicted: RetentionTable,
+    /// Memory of devices whose node does not say, MiB.
+    pub device_memory_mib: u32,
+    /// Time between two samples of a pair.
+    pub sample_period: Span,
+    /// Standard deviation of a sample's error, as a share of the true retention.
+    pub sample_noise: f64,
+}
+
+impl Interference {
+    /// What a job keeps of its solo speed beside another.
+    pub(crate) fn retention(&self, own: JobId, other: JobId) -> Retention {
+        let class = |job: JobId| self.class_of[job.index()].index();
+        self.truth[class(own)][class(other)]
+    }
+
+    pub(crate) fn use_of(&self, job: JobId) -> ClassUse {
+        self.classes[self.class_of[job.index()].index()]
+    }
+}
+
+/// Shared by all runs of a sweep.
+pub type SharedInterference = Arc<Interference>;
