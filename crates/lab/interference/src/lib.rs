@@ -1,0 +1,33 @@
+//! The truth about two jobs on one device, which policies never see.
+//!
+//! An [`Assignment`] says which [`Profile`] each job of a trace has. [`RetentionMatrix::truth`]
+//! says what each profile keeps of its solo speed beside each other one: as measured in a
+//! [`PairTable`], and where the table has no such pair, by the [`ContentionModel`].
+//! [`RetentionMatrix::estimated`] is what a predictor of a given quality would have said instead.
+//!
+//! *Retention* is a speed: shared throughput over solo throughput, 1 if the partner is not felt.
+//!
+//! Formats are described in `docs/formats/profiles.md` and `docs/formats/pairs.md`; the model and
+//! its quality in `docs/results/contention.md`.
+
+mod assignment;
+mod catalogue;
+mod contention;
+mod drawn;
+mod estimate;
+mod matrix;
+mod pairs;
+mod profiles;
+mod random;
+mod workload;
+
+pub use assignment::{Assignment, ProfileSource};
+pub use catalogue::Catalogue;
+pub use contention::{Coefficients, ContentionModel, Mechanism};
+pub use drawn::built_in_profiles;
+pub use matrix::{Coverage, NotRetention, PairSource, RetentionMatrix};
+pub use pairs::{
+    Measured, PairFormat, PairOptions, PairRow, PairTable, read_pairs, read_pairs_from,
+};
+pub use profiles::{ProfilesFile, read_profiles, read_profiles_from};
+pub use workload::{Profile, Workload};

@@ -1,0 +1,152 @@
+//! Profiles of jobs from a CSV file, which may be a whole job log with these columns among others.
+
+use crate::workload::{Profile, Workload};
+use deepshare_trace::tables::{Column, Lines, Row, Table};
+use deepshare_trace::{Problem, Problems, TraceError};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+const MAX_LINES: u64 = 50_000_000;
+const COLUMNS: &str = "job_id,dataset,model,batchsize,amp,speed,gpu_util,gmem_util,gmem";
+
+/// Profiles as a file gives them, by job.
+#[derive(Clone, Debug)]
+pub struct ProfilesFile {
+    /// The file as it was named.
+    pub file: String,
+    /// The profile of each job, by its id.
+    pub of_job: BTreeMap<String, Profile>,
+}
+
+/// Reads the profile of every job in `path`.
+///
+/// # Errors
+/// If the file cannot be read, lacks a column, names a job twice or has a value that is none.
+pub fn read_profiles(path: &Path) -> Result<ProfilesFile, TraceError> {
+    read(Lines::open(path, MAX_LINES)?)
+}
+
+/// As [`read_profiles`], from something open that messages call `name`.
+///
+/// # Errors
+/// As [`read_profiles`].
+pub fn read_profiles_from(
+    name: &str,
+    input: impl Read + 'static,
+) -> Result<ProfilesFile, TraceError> {
+    read(Lines::new(name.to_owned(), input, MAX_LINES)?)
+}
+
+fn read(lines: Lines) -> Result<ProfilesFile, TraceError> {
+    let mut table = Table::new(lines)?;
+    let file = table.file().to_owned();
+    let mut problems = Problems::of(&file);
+    let columns = Columns::of(&table, &mut problems)?;
+    let mut of_job: BTreeMap<String, (Profile, u64)> = BTreeMap::new();
+    while let Some(row) = table.next_row(&mut problems)? {
+        match columns.profile(&row) {
+            Ok((id, profile)) => {
+                if let Some((_, line)) = of_job.get(id) {
+                    let why = format!("is on line {line} too");
+                    problems.push(row.problem(columns.job, &why, "give one profile a job"));
+                } else {
+                    of_job.insert(id.to_owned(), (profile, row.line));
+                }
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    problems.check()?;
+    Ok(ProfilesFile { file, of_job: of_job.into_iter().map(|(id, (p, _))| (id, p)).collect() })
+}
+
+struct Columns {
+    job: Column,
+    dataset: Option<Column>,
+    model: Column,
+    batch: Column,
+    amp: Option<Column>,
+    speed: Option<Column>,
+    compute: Column,
+    bandwidth: Column,
+    memory: Column,
+}
+
+impl Columns {
+    fn of(table: &Table, problems: &mut Problems) -> Result<Columns, TraceError> {
+        let names = ["job_id", "model", "batchsize", "gpu_util", "gmem_util", "gmem"];
+        let found = names.map(|name| table.column(name, problems));
+        let [Some(job), Some(model), Some(batch), Some(compute), Some(bandwidth), Some(memory)] =
+            found
+        else {
+            let absent = names.iter().zip(found).filter(|(_, column)| column.is_none());
+            let absent: Vec<&str> = absent.map(|(name, _)| *name).collect();
+            let what = format!("the header lacks {}", absent.join(" and "));
+            let remedy = format!("give a CSV file with the columns {COLUMNS}");
+            return Err(std::mem::replace(problems, Problems::of(table.file()))
+                .fatal(Problem::at(1, what, remedy)));
+        };
+        let mut optional = |name| table.column(name, problems);
+        let (dataset, amp, speed) = (optional("dataset"), optional("amp"), optional("speed"));
+        Ok(Columns { job, dataset, model, batch, amp, speed, compute, bandwidth, memory })
+    }
+
+    fn profile<'a>(&self, row: &'a Row<'_>) -> Result<(&'a str, Profile), Problem> {
+        let id = row.name(self.job, "give the id that the job has in the trace")?;
+        let dataset = match self.dataset {
+            Some(column) => row.optional_name(column)?.unwrap_or_default(),
+            None => "",
+        };
+        let workload = Workload {
+            model: row.name(self.model, "name what the job runs")?.to_owned(),
+            dataset: dataset.to_owned(),
+            batch: batch(row, self.batch)?,
+            mixed_precision: self.amp.map_or(Ok(false), |column| flag(row, column))?,
+        };
+        let throughput = match self.speed.filter(|&column| !row.text(column).is_empty()) {
+            None => None,
+            Some(column) => {
+                let remedy = "give samples a second alone, or leave it empty";
+                Some(row.scaled(column, 3, 1 << 50, remedy)? as f64 / 1e3)
+            }
+        };
+        let memory = row.scaled(
+            self.memory,
+            3,
+            u64::from(u32::MAX) * 1_000,
+            "give the device memory that the job holds, in MiB",
+        )?;
+        let profile = Profile {
+            workload,
+            compute: share(row, self.compute)?,
+            bandwidth: share(row, self.bandwidth)?,
+            // Rounded up: memory is what must fit.
+            memory_mib: u32::try_from(memory.div_ceil(1_000)).expect("limited just above"),
+            throughput,
+        };
+        Ok((id, profile))
+    }
+}
+
+/// A batch size.
+pub(crate) fn batch(row: &Row<'_>, column: Column) -> Result<u32, Problem> {
+    let value = row.whole(column, u64::from(u32::MAX), "give samples in a batch, 0 if unknown")?;
+    Ok(u32::try_from(value).expect("limited just above"))
+}
+
+/// 0 or 1.
+pub(crate) fn flag(row: &Row<'_>, column: Column) -> Result<bool, Problem> {
+    let text = row.text(column);
+    match text {
+        _ if text == "0" || text.eq_ignore_ascii_case("false") => Ok(false),
+        _ if text == "1" || text.eq_ignore_ascii_case("true") => Ok(true),
+        _ => Err(row.problem(column, "is neither 0 nor 1", "say 1 for mixed precision, else 0")),
+    }
+}
+
+/// Per cent as a share.
+fn share(row: &Row<'_>, column: Column) -> Result<f64, Problem> {
+    let remedy = "give per cent, 0 to 100";
+    Ok(row.scaled(column, 4, 1_000_000, remedy)? as f64 / 1e6)
+}
