@@ -1,6 +1,7 @@
 //! What jobs do to each other on one device: the truth, which no policy sees, and what is told of it.
 
 use deepshare_engine::RetentionTable;
+use deepshare_interference::{Assignment, RetentionMatrix};
 use deepshare_model::{JobId, ProfileClassId, Retention, Span};
 use std::sync::Arc;
 
@@ -33,6 +34,34 @@ pub struct Interference {
 }
 
 impl Interference {
+    /// Jobs with these profiles, the truth about them and what is predicted of it; samples every
+    /// 10 s with 3 % noise, on devices of 24 GiB where nodes do not say (the GPUs on which the
+    /// published profiles were taken).
+    pub fn new(
+        assignment: &Assignment,
+        truth: &RetentionMatrix,
+        predicted: &RetentionMatrix,
+    ) -> Interference {
+        let rows = |matrix: &RetentionMatrix| -> Vec<Vec<Retention>> {
+            let row = |row: &[u32]| row.iter().map(|&ppm| Retention::from_ppm(ppm)).collect();
+            matrix.as_rows().map(row).collect()
+        };
+        let classes = assignment.catalogue.profiles().iter();
+        let classes = classes.map(|profile| ClassUse {
+            compute: profile.compute,
+            memory_mib: profile.memory_mib,
+        });
+        Interference {
+            class_of: assignment.of_job.clone(),
+            classes: classes.collect(),
+            truth: rows(truth),
+            predicted: RetentionTable { version: 1, rows: rows(predicted) },
+            device_memory_mib: 24_576,
+            sample_period: Span::from_secs(10),
+            sample_noise: 0.03,
+        }
+    }
+
     /// What a job keeps of its solo speed beside another.
     pub(crate) fn retention(&self, own: JobId, other: JobId) -> Retention {
         let class = |job: JobId| self.class_of[job.index()].index();

@@ -78,9 +78,14 @@ impl DeepShare {
         let mut furthest: Option<(PairTest, Candidate)> = None;
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut hope: Option<Retention> = None;
-        for (kind, hosts) in draft.state().hosts(draft.pool(), gpus) {
-            let Some(&first) = hosts.first() else { continue };
-            let (test, keeps) = match self.could_share(draft.state(), &key, kind) {
+        let state = draft.state();
+        for (kind, hosts) in state.hosts(draft.pool(), gpus) {
+            // Those that were joined in this round are hosts no more.
+            let free = |(_, id): &&(Time, AttemptId)| {
+                may_join(state, draft.pool(), state.attempt(*id))
+            };
+            let Some(&first) = hosts.iter().find(free) else { continue };
+            let (test, keeps) = match self.could_share(state, &key, kind) {
                 Ok(keeps) => (PairTest::Tolerance, keeps),
                 Err(refused) => refused,
             };
