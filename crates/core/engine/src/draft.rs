@@ -42,12 +42,14 @@ pub struct Draft<'a> {
     pool: PoolId,
     journal: Vec<Proposal>,
     illegal: Option<Illegal>,
+    /// Nodes that the policy keeps to itself for the rest of the round.
+    kept: Vec<NodeId>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(state: &'a mut State, pool: PoolId) -> Draft<'a> {
         state.pools[pool.index()].sleepers.set_in_round(true);
-        Draft { state, pool, journal: Vec::new(), illegal: None }
+        Draft { state, pool, journal: Vec::new(), illegal: None, kept: Vec::new() }
     }
 
     /// The books, with this draft's proposals in them.
@@ -270,6 +272,14 @@ impl<'a> Draft<'a> {
         self.state.pools[self.pool.index()].guard = Some(guard);
     }
 
+    /// Leaves nodes out of every search for the rest of this round.
+    pub fn hold_back_nodes(&mut self, nodes: &[NodeId]) {
+        for &id in nodes {
+            self.state.with_node(id, |node| node.hold_back(true));
+        }
+        self.kept.extend(nodes);
+    }
+
     /// Says why a tenant's other jobs stay where they are.
     pub fn refuse_tenant(&mut self, tenant: TenantId, reason: Reason) {
         self.state.pools[self.pool.index()].reasons.set_tenant(tenant, reason);
@@ -436,6 +446,9 @@ impl<'a> Draft<'a> {
     /// proposal order.
     pub(crate) fn commit(mut self, out: &mut Vec<Command>) -> Result<(), Illegal> {
         self.hold_back(false);
+        for id in std::mem::take(&mut self.kept) {
+            self.state.with_node(id, |node| node.hold_back(false));
+        }
         let journal = std::mem::take(&mut self.journal);
         for proposal in &journal {
             if let Proposal::Evict(attempt, before, why) = *proposal {

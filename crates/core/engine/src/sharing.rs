@@ -24,6 +24,9 @@ pub struct RetentionTable {
     pub version: u64,
     /// Row: own class; column: the partner's. Rows may differ in length.
     pub rows: Vec<Vec<Retention>>,
+    /// Sharing score by class, for policies that pack by it: 0 light, 1 medium, 2 heavy. May be
+    /// shorter.
+    pub scores: Vec<u8>,
 }
 
 impl RetentionTable {
@@ -32,6 +35,11 @@ impl RetentionTable {
     #[inline]
     pub fn get(&self, own: ProfileClassId, other: ProfileClassId) -> Option<Retention> {
         self.rows.get(own.index())?.get(other.index()).copied()
+    }
+
+    /// The sharing score of a class, if it has one.
+    pub fn score(&self, class: ProfileClassId) -> Option<u8> {
+        self.scores.get(class.index()).copied()
     }
 
     /// Lowers an entry to what was observed.
@@ -374,7 +382,8 @@ impl State {
         let stays = (AttemptState::Binding..AttemptState::Terminating).contains(&host.state);
         stays && host.beside.is_empty() && host.placement.iter().all(|slice| {
             let node = &self.nodes[slice.node.index()];
-            slice.devices.minus(node.usable().minus(node.claimed)).is_empty()
+            let open = node.usable().minus(node.claimed);
+            !node.is_held_back() && slice.devices.minus(open).is_empty()
         })
     }
 }

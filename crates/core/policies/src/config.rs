@@ -3,8 +3,8 @@
 use crate::srtf::TieOrder;
 use crate::tiresias::{Demotion, Tiresias};
 use crate::{
-    ConservativeBackfill, DeepShare, DeepShareSettings, EasyBackfill, ElasticQuota, Fifo, Qssf,
-    Sjf, Srtf,
+    ConservativeBackfill, DeepShare, DeepShareSettings, EasyBackfill, ElasticQuota, Fifo, Lucid,
+    LucidSettings, Qssf, Sjf, Srtf,
 };
 use deepshare_engine::{EngineSettings, Policy};
 use deepshare_model::{GpuTime, Span};
@@ -50,6 +50,8 @@ pub enum PolicyConfig {
         /// Let a victim run on if nobody could use its devices.
         spare_unneeded: bool,
     },
+    /// Packing by sharing score, in order of estimated GPU time.
+    Lucid(LucidSettings),
     /// FIFO with a reservation for the first blocked job.
     EasyBackfill {},
     /// FIFO with a reservation for every waiting job.
@@ -63,12 +65,13 @@ pub enum PolicyConfig {
 
 impl PolicyConfig {
     /// Every policy's name, in the order tables list them.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 10] = [
         "fifo",
         "sjf",
         "srtf",
         "qssf",
         "tiresias",
+        "lucid",
         "easy-backfill",
         "conservative-backfill",
         "elastic-quota",
@@ -89,6 +92,7 @@ impl PolicyConfig {
                 demotion: Demotion::AtThreshold,
                 spare_unneeded: true,
             },
+            "lucid" => PolicyConfig::Lucid(LucidSettings::default()),
             "easy-backfill" => PolicyConfig::EasyBackfill {},
             "conservative-backfill" => PolicyConfig::ConservativeBackfill {},
             "elastic-quota" => PolicyConfig::ElasticQuota {},
@@ -105,6 +109,7 @@ impl PolicyConfig {
             PolicyConfig::Srtf { .. } => "srtf",
             PolicyConfig::Qssf { .. } => "qssf",
             PolicyConfig::Tiresias { .. } => "tiresias",
+            PolicyConfig::Lucid(_) => "lucid",
             PolicyConfig::EasyBackfill {} => "easy-backfill",
             PolicyConfig::ConservativeBackfill {} => "conservative-backfill",
             PolicyConfig::ElasticQuota {} => "elastic-quota",
@@ -122,6 +127,11 @@ impl PolicyConfig {
         )
     }
 
+    /// True if it lets jobs share devices.
+    pub fn shares(&self) -> bool {
+        self.build().shares()
+    }
+
     /// True if it evicts running jobs.
     pub fn preempts(&self) -> bool {
         match self {
@@ -129,6 +139,7 @@ impl PolicyConfig {
             | PolicyConfig::Tiresias { .. }
             | PolicyConfig::ElasticQuota {} => true,
             PolicyConfig::DeepShare(settings) => settings.reclaim,
+            PolicyConfig::Lucid(settings) => settings.profiler_nodes > 0,
             _ => false,
         }
     }
@@ -171,6 +182,7 @@ impl PolicyConfig {
                 demotion: *demotion,
                 spare_unneeded: *spare_unneeded,
             }),
+            PolicyConfig::Lucid(settings) => Box::new(Lucid { settings: settings.clone() }),
             PolicyConfig::EasyBackfill {} => Box::new(EasyBackfill),
             PolicyConfig::ConservativeBackfill {} => Box::new(ConservativeBackfill::default()),
             PolicyConfig::ElasticQuota {} => Box::new(ElasticQuota),

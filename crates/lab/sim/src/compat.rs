@@ -44,6 +44,7 @@ pub fn lucid(settings: &mut SimSettings) {
         PolicyConfig::Qssf { first_second_by_gpus } => *first_second_by_gpus = true,
         PolicyConfig::Fifo { .. }
         | PolicyConfig::Sjf { .. }
+        | PolicyConfig::Lucid(_)
         | PolicyConfig::EasyBackfill {}
         | PolicyConfig::ConservativeBackfill {}
         | PolicyConfig::ElasticQuota {}
