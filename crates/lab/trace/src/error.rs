@@ -61,17 +61,17 @@ pub struct Problems {
 
 impl Problem {
     /// A problem of the file as a whole.
-    pub(crate) fn of_file(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
+    pub fn of_file(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
         Problem { line: None, column: None, what: what.into(), remedy: remedy.into() }
     }
 
     /// A problem of one line.
-    pub(crate) fn at(line: u64, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
+    pub fn at(line: u64, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
         Problem { line: Some(line), ..Problem::of_file(what, remedy) }
     }
 
     /// The same problem, in the column with this index (from 0) and name.
-    pub(crate) fn in_column(mut self, index: usize, name: &str) -> Problem {
+    pub fn in_column(mut self, index: usize, name: &str) -> Problem {
         self.column = Some((index + 1, shorten(name)));
         self
     }
@@ -79,11 +79,12 @@ impl Problem {
 
 impl Problems {
     /// No problem yet.
-    pub(crate) fn of(file: &str) -> Problems {
+    pub fn of(file: &str) -> Problems {
         Problems { file: file.to_owned(), shown: Vec::new(), more: 0 }
     }
 
-    pub(crate) fn push(&mut self, problem: Problem) {
+    /// Notes one more problem.
+    pub fn push(&mut self, problem: Problem) {
         if self.shown.len() < SHOWN {
             self.shown.push(problem);
         } else {
@@ -91,12 +92,13 @@ impl Problems {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// True if nothing is wrong so far.
+    pub fn is_empty(&self) -> bool {
         self.shown.is_empty()
     }
 
     /// `Ok` if nothing is wrong.
-    pub(crate) fn check(mut self) -> Result<(), TraceError> {
+    pub fn check(mut self) -> Result<(), TraceError> {
         if self.is_empty() {
             return Ok(());
         }
@@ -105,7 +107,7 @@ impl Problems {
     }
 
     /// The error that says this, after all that was found before.
-    pub(crate) fn fatal(mut self, problem: Problem) -> TraceError {
+    pub fn fatal(mut self, problem: Problem) -> TraceError {
         self.push(problem);
         self.shown.sort_by_key(|p| p.line);
         TraceError::Invalid(self)
@@ -148,12 +150,12 @@ impl fmt::Display for Problems {
 }
 
 /// A value as an error message shows it: quoted, escaped and of bounded length.
-pub(crate) fn quote(value: &str) -> String {
+pub fn quote(value: &str) -> String {
     format!("{:?}", shorten(value))
 }
 
 /// At most 40 characters of `value`, without control characters.
-pub(crate) fn shorten(value: &str) -> String {
+pub fn shorten(value: &str) -> String {
     const MOST: usize = 40;
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut short: String = value.chars().take(MOST).map(clean).collect();

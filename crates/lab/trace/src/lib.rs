@@ -27,6 +27,14 @@ mod times;
 mod trace;
 mod write;
 
+/// What readers of other tables are made of: lines of a file, whatever it is compressed with, rows of
+/// named fields, and how a value looks in a message.
+pub mod tables {
+    pub use crate::error::quote;
+    pub use crate::source::{Lines, read_text};
+    pub use crate::table::{Column, Row, Table};
+}
+
 pub use cluster::{
     Cluster, ClusterOptions, NodeEntry, TenantEntry, cluster_toml, read_cluster, read_cluster_from,
 };

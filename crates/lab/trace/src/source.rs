@@ -6,10 +6,10 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 /// Longest line accepted, in bytes. A longer one is no table of jobs: it would only fill memory.
-pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// A file being read line by line.
-pub(crate) struct Lines {
+pub struct Lines {
     file: String,
     input: Box<dyn BufRead>,
     buffer: Vec<u8>,
@@ -21,7 +21,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Opens `path`.
-    pub(crate) fn open(path: &Path, max_lines: u64) -> Result<Lines, TraceError> {
+    pub fn open(path: &Path, max_lines: u64) -> Result<Lines, TraceError> {
         let file = path.display().to_string();
         let open = || {
             let raw = File::open(path)?;
@@ -38,7 +38,7 @@ impl Lines {
 
     /// Reads from `raw`, which messages call `file`; gzip and zstd are recognised by their first
     /// bytes.
-    pub(crate) fn new(
+    pub fn new(
         file: String,
         mut raw: impl Read + 'static,
         max_lines: u64,
@@ -76,28 +76,28 @@ impl Lines {
     }
 
     /// The file as it was named.
-    pub(crate) fn file(&self) -> &str {
+    pub fn file(&self) -> &str {
         &self.file
     }
 
     /// The number of the last line given, from 1.
-    pub(crate) fn line(&self) -> u64 {
+    pub fn line(&self) -> u64 {
         self.line
     }
 
     /// True if the last line read has no line break: the file may have lost its end.
-    pub(crate) fn cut_short(&self) -> bool {
+    pub fn cut_short(&self) -> bool {
         self.cut_short
     }
 
     /// The last line given.
-    pub(crate) fn current(&self) -> &[u8] {
+    pub fn current(&self) -> &[u8] {
         &self.buffer
     }
 
     /// The next line that is not blank, without its end; `None` at the end of the file. The line
     /// may hold any bytes.
-    pub(crate) fn next_line(&mut self) -> Result<Option<&[u8]>, TraceError> {
+    pub fn next_line(&mut self) -> Result<Option<&[u8]>, TraceError> {
         loop {
             self.buffer.clear();
             let mut limited = (&mut self.input).take(MAX_LINE_BYTES as u64 + 1);
@@ -145,7 +145,7 @@ impl Lines {
 }
 
 /// The whole text of a small file, decompressed, without a byte order mark.
-pub(crate) fn read_text(mut lines: Lines, max_bytes: usize) -> Result<String, TraceError> {
+pub fn read_text(mut lines: Lines, max_bytes: usize) -> Result<String, TraceError> {
     let mut bytes = Vec::new();
     let mut limited = (&mut lines.input).take(max_bytes as u64 + 1);
     let read = limited.read_to_end(&mut bytes);
@@ -164,7 +164,7 @@ pub(crate) fn read_text(mut lines: Lines, max_bytes: usize) -> Result<String, Tr
 }
 
 /// The problem of a line that is not text.
-pub(crate) fn not_utf8(line: u64) -> Problem {
+pub fn not_utf8(line: u64) -> Problem {
     Problem::at(line, "not valid UTF-8", "save the file as UTF-8 text")
 }
 

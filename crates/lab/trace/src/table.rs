@@ -6,33 +6,33 @@ use crate::source::{Lines, not_utf8};
 use std::borrow::Cow;
 
 /// A table being read row by row.
-pub(crate) struct Table {
+pub struct Table {
     lines: Lines,
     header: Vec<String>,
 }
 
 /// One row. Fields are trimmed of blanks and unquoted.
-pub(crate) struct Row<'a> {
+pub struct Row<'a> {
     /// Line in the file, from 1.
-    pub(crate) line: u64,
+    pub line: u64,
     header: &'a [String],
     fields: Vec<Cow<'a, str>>,
 }
 
 /// The position of a column in this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Column(usize);
+pub struct Column(usize);
 
 impl Column {
     /// The position, from 0.
-    pub(crate) fn index(self) -> usize {
+    pub fn index(self) -> usize {
         self.0
     }
 }
 
 impl Table {
     /// Reads the header of `lines`.
-    pub(crate) fn new(mut lines: Lines) -> Result<Table, TraceError> {
+    pub fn new(mut lines: Lines) -> Result<Table, TraceError> {
         let file = lines.file().to_owned();
         let Some(bytes) = lines.next_line()? else {
             let problem = Problem::at(
@@ -54,22 +54,23 @@ impl Table {
         Ok(Table { lines, header })
     }
 
-    pub(crate) fn file(&self) -> &str {
+    /// The file as it was named.
+    pub fn file(&self) -> &str {
         self.lines.file()
     }
 
     /// True if the last row has no line break: the file may have lost its end.
-    pub(crate) fn cut_short(&self) -> bool {
+    pub fn cut_short(&self) -> bool {
         self.lines.cut_short()
     }
 
     /// Names of the columns, in lower case.
-    pub(crate) fn header(&self) -> &[String] {
+    pub fn header(&self) -> &[String] {
         &self.header
     }
 
     /// The column of this name. A name that occurs twice is a problem.
-    pub(crate) fn column(&self, name: &str, problems: &mut Problems) -> Option<Column> {
+    pub fn column(&self, name: &str, problems: &mut Problems) -> Option<Column> {
         let mut found = self.header.iter().enumerate().filter(|(_, n)| *n == name);
         let (first, _) = found.next()?;
         if let Some((second, _)) = found.next() {
@@ -82,7 +83,7 @@ impl Table {
     }
 
     /// The next row whose shape is right; rows of another shape become problems.
-    pub(crate) fn next_row(
+    pub fn next_row(
         &mut self,
         problems: &mut Problems,
     ) -> Result<Option<Row<'_>>, TraceError> {
@@ -111,23 +112,23 @@ impl Table {
 
 impl Row<'_> {
     /// The text of a field.
-    pub(crate) fn text(&self, column: Column) -> &str {
+    pub fn text(&self, column: Column) -> &str {
         &self.fields[column.0]
     }
 
     /// A problem with a field's value.
-    pub(crate) fn problem(&self, column: Column, why: &str, remedy: &str) -> Problem {
+    pub fn problem(&self, column: Column, why: &str, remedy: &str) -> Problem {
         let what = format!("{} {why}", quote(self.text(column)));
         self.problem_with(column, what, remedy)
     }
 
     /// A problem with a field, in words that do not begin with its value.
-    pub(crate) fn problem_with(&self, column: Column, what: String, remedy: &str) -> Problem {
+    pub fn problem_with(&self, column: Column, what: String, remedy: &str) -> Problem {
         Problem::at(self.line, what, remedy).in_column(column.0, &self.header[column.0])
     }
 
     /// A name, which must not be empty.
-    pub(crate) fn name(&self, column: Column, remedy: &str) -> Result<&str, Problem> {
+    pub fn name(&self, column: Column, remedy: &str) -> Result<&str, Problem> {
         match self.optional_name(column)? {
             Some(name) => Ok(name),
             None => Err(self.problem(column, "is empty", remedy)),
@@ -135,7 +136,7 @@ impl Row<'_> {
     }
 
     /// A name, or `None` if the field is empty.
-    pub(crate) fn optional_name(&self, column: Column) -> Result<Option<&str>, Problem> {
+    pub fn optional_name(&self, column: Column) -> Result<Option<&str>, Problem> {
         let text = self.text(column);
         if text.contains(char::is_control) {
             let remedy = "remove it: names are shown in tables and written to files";
@@ -145,14 +146,14 @@ impl Row<'_> {
     }
 
     /// A whole number of at most `most`.
-    pub(crate) fn whole(&self, column: Column, most: u64, remedy: &str) -> Result<u64, Problem> {
+    pub fn whole(&self, column: Column, most: u64, remedy: &str) -> Result<u64, Problem> {
         let value = parse_whole(self.text(column));
         let value = value.and_then(|v| if v > most { Err(BadNumber::TooLarge) } else { Ok(v) });
         value.map_err(|bad| self.bad_number(column, bad, most, remedy))
     }
 
     /// A decimal number times ten to the `scale`, of at most `most` after scaling.
-    pub(crate) fn scaled(
+    pub fn scaled(
         &self,
         column: Column,
         scale: u32,
