@@ -68,8 +68,9 @@ impl Nodes {
         roomy.min_by_key(|&&node| self.free_on(node)).map(|&node| vec![(node, gpus)])
     }
 
-    /// Whole nodes, and what is left over on whichever node has the most free GPUs after them; if that
-    /// one is too small, the job fits nowhere, even if no node at all would have had to be whole.
+    /// Whole nodes, and what is left over on whichever node has the most free GPUs after them; if
+    /// that one is too small, the job fits nowhere, even if no node at all would have had to be
+    /// whole.
     fn emptiest(&self, gpus: u32) -> Option<Vec<(usize, u32)>> {
         let whole = (gpus / NODE_GPUS) as usize;
         let rest = gpus % NODE_GPUS;

@@ -13,9 +13,9 @@ pub enum LucidError {
     Cluster(String),
     /// These jobs can never run.
     #[error(
-        "{count} jobs can never run on this cluster, first {first} (line {line}): it asks for {gpus} \
-         GPUs, and {vc} has {nodes} nodes of 8{lent}; enlarge the cluster, or leave such jobs out with \
-         `--set oversize=skip`"
+        "{count} jobs can never run on this cluster, first {first} (line {line}): it asks for \
+         {gpus} GPUs, and {vc} has {nodes} nodes of 8{lent}; enlarge the cluster, or leave such \
+         jobs out with `--set oversize=skip`"
     )]
     Oversize {
         /// How many.

@@ -119,8 +119,8 @@ impl<'a> Outlook<'a> {
         Outlook { rows, first_s, of, emptied: rows.is_empty(), if_emptied }
     }
 
-    /// The mean of the first five rows after `now`; of all if five or fewer are left; not a number when
-    /// the last has just gone, and what the caller said from then on.
+    /// The mean of the first five rows after `now`; of all if five or fewer are left; not a number
+    /// when the last has just gone, and what the caller said from then on.
     pub(crate) fn ask(&mut self, now: u64) -> f64 {
         if self.emptied {
             return self.if_emptied;

@@ -97,8 +97,8 @@ impl LucidInputs {
     /// Joins a trace with a cluster, the artifact's tables and an estimate for each job.
     ///
     /// # Errors
-    /// If a job has no profile or score, runs or comes at a fraction of a second, which the artifact
-    /// would wait for without end, or the forecast is for another time than the trace.
+    /// If a job has no profile or score, runs or comes at a fraction of a second, which the
+    /// artifact would wait for without end, or the forecast is for another time than the trace.
     ///
     /// # Panics
     /// If there are not as many estimates as jobs.
@@ -190,7 +190,8 @@ fn check_times(trace: &Trace, vcs: &[LucidVc]) -> Result<(), LucidError> {
 ///
 /// The clock's first day is that of the forecast's dates: where the trace has dates, the day of the
 /// same date, else the first row's. In the published month the artifact's days begin 151 s after
-/// midnight, as its clock starts with the first job of April, and so its forecast comes so much late.
+/// midnight, as its clock starts with the first job of April, and so its forecast comes so much
+/// late.
 fn place_forecast(forecast: &Forecast, trace: &Trace, start_s: u64) -> Result<i64, LucidError> {
     let start = i64::try_from(start_s).unwrap_or(i64::MAX);
     let origin: Option<DateTime> =

@@ -1,10 +1,11 @@
 //! Lucid (Hu et al., ASPLOS '23) exactly as the simulator of its artifact behaves.
 //!
-//! It stands beside the engine, not in it: the artifact breaks rules that the engine holds. Profiling
-//! is free, for a job waits for its profile and in its virtual cluster at the same time; of a pair
-//! whose older half ends first the younger stays slow for good; and pairs that were never measured run
-//! as fast as alone. Its figures are what Lucid was published with, so they are worth having to the
-//! second, and worth nothing else. The behaviour is described in `docs/compat-lucid.md`.
+//! It stands beside the engine, not in it: the artifact breaks rules that the engine holds.
+//! Profiling is free, for a job waits for its profile and in its virtual cluster at the same time;
+//! of a pair whose older half ends first the younger stays slow for good; and pairs that were never
+//! measured run as fast as alone. Its figures are what Lucid was published with, so they are worth
+//! having to the second, and worth nothing else. The behaviour is described in
+//! `docs/compat-lucid.md`.
 //!
 //! [`LucidInputs::new`] joins a trace with the artifact's tables, [`simulate`] runs it and
 //! [`run_record`] puts what came out into the form of every other run.

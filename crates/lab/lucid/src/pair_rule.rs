@@ -4,7 +4,8 @@ use crate::error::LucidError;
 use crate::inputs::{LucidInputs, LucidJob};
 use crate::settings::LucidSettings;
 
-/// The rule that a job may join another, which has the same number of GPUs and shares them with nobody.
+/// The rule that a job may join another, which has the same number of GPUs and shares them with
+/// nobody.
 pub(crate) fn may_join(settings: &LucidSettings, new: &LucidJob, old: &LucidJob) -> bool {
     let memory = u128::from(new.memory_milli_mib) + u128::from(old.memory_milli_mib);
     let urgent = u128::from(settings.priority_factor).saturating_mul(old.priority());

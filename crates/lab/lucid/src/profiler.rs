@@ -1,5 +1,5 @@
-//! The profiler: every narrow job runs there for a short while before anything else, and one that is
-//! done by then never goes further.
+//! The profiler: every narrow job runs there for a short while before anything else, and one that
+//! is done by then never goes further.
 
 use crate::cluster::{NODE_GPUS, Nodes, Share};
 use crate::echo::EXTRA;
@@ -55,8 +55,8 @@ impl<'a> Profiler<'a> {
 
     /// Profiles `jobs`, which are in trace order, but for those that are too wide.
     ///
-    /// The artifact stops after the last profile, and gives up altogether if the extra node is still
-    /// there. Here the profiler idles until it can give the node back.
+    /// The artifact stops after the last profile, and gives up altogether if the extra node is
+    /// still there. Here the profiler idles until it can give the node back.
     pub(crate) fn run(mut self, jobs: impl Iterator<Item = usize>) -> Profiling {
         let widest = self.settings.widest.min(NODE_GPUS);
         let all = &self.inputs.jobs;

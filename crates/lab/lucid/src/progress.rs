@@ -3,8 +3,8 @@
 /// Work left of a running job, counted down once a second by its rate.
 ///
 /// The artifact subtracts the rate from a double every second, and a closed form is off by a second
-/// where the quotient is nearly whole. At rate 1 every difference is exact, so there one subtraction
-/// does; at other rates they are all made.
+/// where the quotient is nearly whole. At rate 1 every difference is exact, so there one
+/// subtraction does; at other rates they are all made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     left: f64,

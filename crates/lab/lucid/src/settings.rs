@@ -24,8 +24,8 @@ pub struct LucidSettings {
     /// Virtual clusters that give a node each to the profiler for good; those that the cluster does
     /// not have are passed over, and the profiler has its nodes all the same. `vc8Gr` and `vcefl`.
     pub lenders: Vec<String>,
-    /// The virtual cluster that gives a node when the profiler grows and gets one when it shrinks, if
-    /// the cluster has it. `vcYVn`.
+    /// The virtual cluster that gives a node when the profiler grows and gets one when it shrinks,
+    /// if the cluster has it. `vcYVn`.
     pub echo: Option<String>,
     /// Memory of a GPU, MiB: two jobs share one only if theirs together is less. 24,576.
     pub gpu_memory_mib: u64,

@@ -8,7 +8,8 @@ const EVERY_S: u64 = 100;
 /// What the artifact takes for the forecast of jobs where there is none.
 pub(crate) const NO_FORECAST_JOBS: f64 = 10.0;
 
-/// When sharing is switched on or off, in order of time; the first is at `start_s`, a multiple of 100.
+/// When sharing is switched on or off, in order of time; the first is at `start_s`, a multiple of
+/// 100.
 pub(crate) fn switches(
     settings: &LucidSettings,
     mut outlook: Outlook<'_>,

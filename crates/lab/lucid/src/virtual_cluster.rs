@@ -140,8 +140,8 @@ impl<'a> VirtualCluster<'a> {
         Ok(())
     }
 
-    /// Ends jobs in the order of their starts. A guest that ends lets its host go at full speed again;
-    /// a host that ends does not: its guest keeps its speed, and is never joined again.
+    /// Ends jobs in the order of their starts. A guest that ends lets its host go at full speed
+    /// again; a host that ends does not: its guest keeps its speed, and is never joined again.
     fn end_jobs(&mut self) {
         let now = self.now;
         let ending: Vec<usize> =
@@ -182,7 +182,8 @@ impl<'a> VirtualCluster<'a> {
 
     /// Joining comes before a free GPU, and nobody blocks anybody.
     fn place_sharing(&mut self) -> Result<(), LucidError> {
-        // Places only become fewer while jobs are placed, so one failure tells for all of that width.
+        // Places only become fewer while jobs are placed, so one failure tells for all of that
+        // width.
         let mut too_wide: Vec<u32> = Vec::new();
         let mut left = Vec::new();
         for job in std::mem::take(&mut self.pending) {

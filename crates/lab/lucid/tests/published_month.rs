@@ -1,5 +1,5 @@
-//! The published month: what others got from the artifact, job by job and in the mean. The data are not
-//! part of this repository; without them these tests say so and pass.
+//! The published month: what others got from the artifact, job by job and in the mean. The data are
+//! not part of this repository; without them these tests say so and pass.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use deepshare_lucid::{
