@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::lucid;
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use deepshare_policies::PolicyConfig;
 use std::num::NonZeroUsize;
@@ -33,7 +34,7 @@ pub enum Command {
             15 teams on 1,080 GPUs) under every policy, on all cores.\n\n\
             The comparison goes to standard output, everything else to standard error."
     )]
-    Simulate(SimulateArgs),
+    Simulate(Box<SimulateArgs>),
     /// Compare two results of `simulate --out`, job by job
     Compare(CompareArgs),
     /// Write a built-in history as files to start from
@@ -105,6 +106,23 @@ pub struct SimulateArgs {
                      backfills, running-mean for qssf and deepshare"
     )]
     pub estimates: Option<String>,
+    /// What each job computes: a CSV file with its hardware profile
+    #[arg(
+        long,
+        value_name = "FILE",
+        long_help = "What each job computes: a CSV file with its hardware profile, \
+                     `job_id,model,dataset,batchsize,amp,gmem,…`; a job log with these columns does"
+    )]
+    pub profiles: Option<PathBuf>,
+    /// How fast pairs of workloads run on one GPU: a CSV file of measurements
+    #[arg(long, value_name = "FILE")]
+    pub pairs: Option<PathBuf>,
+    /// Lucid's sharing score of each workload: a CSV file `model,dataset,batchsize,amp,label`
+    #[arg(long, value_name = "FILE")]
+    pub workloads: Option<PathBuf>,
+    /// Lucid's forecast of arrivals: a CSV file `time,pred_gpu_job,pred_gpu_num`
+    #[arg(long, value_name = "FILE")]
+    pub forecast: Option<PathBuf>,
     /// Make this share of jobs best-effort, by a coin; without it the trace says which are
     #[arg(long, value_name = "SHARE")]
     pub best_effort_share: Option<String>,
@@ -140,7 +158,11 @@ pub struct SimulateArgs {
 fn policy_help() -> String {
     let (last, others) = PolicyConfig::NAMES.split_last().expect("there are policies");
     let all = others.join(", ");
-    format!("A policy to run, or `all`; may be given again [default: all]. One of {all} and {last}")
+    format!(
+        "A policy to run, or `all`; may be given again [default: all]. One of {all} and {last}; or, \
+         with `--set compat=lucid` and its files, {}, which `all` does not mean",
+        lucid::POLICY
+    )
 }
 
 /// `deepshare compare`.
@@ -215,16 +237,18 @@ pub enum Reproduction {
     /// The per-job logs of the Lucid artifact on Helios Venus, September 2020
     #[command(
         long_about = "Replay Helios Venus, September 2020, with `compat=lucid` under FIFO, SJF, \
-            SRTF, Tiresias and QSSF, and show how many jobs have the start, end, queueing time and \
-            preemptions of the Lucid artifact's published logs, with our means beside the artifact's \
-            and those of DeepShare's Table VI.\n\n\
+            SRTF, Tiresias, QSSF and Lucid itself, and show how many jobs have the start, end, \
+            queueing time and preemptions of the Lucid artifact's published logs, with our means \
+            beside the artifact's and those of DeepShare's Table VI. Lucid as published has no log; \
+            its means are to be within the range that the order of simultaneous jobs makes.\n\n\
             The data are not part of this program. The folder has helios_venus/ \
             (vc_config.csv, venus_sept2020_jobs.csv.zst, venus_sept2020_trace_order.csv.zst), \
-            lucid_venus/ (estimates) and lucid_sim_results/ (logs).",
+            lucid_venus/ (estimates, profiles, pairs, scores, forecast) and lucid_sim_results/ \
+            (logs).",
         after_long_help = "Examples:\n  \
             deepshare reproduce venus --data data\n  \
             DEEPSHARE_DATA=data deepshare reproduce venus --json\n\n\
-            Exit status 1 if any job differs."
+            Exit status 1 if any job or mean differs."
     )]
     Venus {
         /// The data folder [default: the environment's DEEPSHARE_DATA]

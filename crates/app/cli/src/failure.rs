@@ -1,6 +1,7 @@
 //! How a command can fail, and the exit status that says so.
 
 use crate::settings::Problem;
+use deepshare_lucid::LucidError;
 use deepshare_metrics::JobsCsvError;
 use deepshare_sim::SimError;
 use deepshare_trace::TraceError;
@@ -26,6 +27,9 @@ pub enum Failure {
     /// A run could not begin or did not end well.
     #[error("{0}")]
     Run(#[from] SimError),
+    /// Lucid's artifact could not have run this.
+    #[error("{0}")]
+    Lucid(#[from] LucidError),
     /// Runs ended well and did not show what they should.
     #[error("{0}")]
     Differs(String),
@@ -75,6 +79,8 @@ impl Failure {
                 | SimError::Oversize { .. }
                 | SimError::Outages { .. },
             ) => 2,
+            Failure::Lucid(LucidError::Stuck { .. }) => 1,
+            Failure::Lucid(_) => 2,
             Failure::Run(_) | Failure::Differs(_) | Failure::Write { .. } | Failure::Stdout(_) => 1,
         }
     }

@@ -10,6 +10,7 @@ mod failure;
 mod generate;
 mod inputs;
 mod interrupt;
+mod lucid;
 mod output;
 #[cfg(test)]
 mod pinned;

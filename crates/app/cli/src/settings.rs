@@ -22,6 +22,7 @@ pub use reference::reference;
 pub use source::{Assignment, Raw, from_file, from_text};
 pub use write::{to_json, to_toml};
 
+use deepshare_lucid::Sharing;
 use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{SimSettings, compat};
@@ -53,6 +54,10 @@ pub struct Settings {
     pub trace: TraceSettings,
     /// The cluster.
     pub cluster: ClusterSettings,
+    /// What is known of jobs beside the history.
+    pub tables: TableSettings,
+    /// When Lucid's artifact lets jobs share GPUs.
+    pub lucid_sharing: Sharing,
     /// The history that needs no file.
     pub generate: GenerateSettings,
     /// Node failures.
@@ -84,6 +89,19 @@ pub struct ClusterSettings {
     pub file: Option<PathBuf>,
     /// GPUs of each node of a `vc_config.csv`.
     pub gpus_per_node: u64,
+}
+
+/// Files about jobs and workloads.
+#[derive(Clone, Debug, Default)]
+pub struct TableSettings {
+    /// What jobs compute.
+    pub profiles: Option<PathBuf>,
+    /// Measured speeds of pairs.
+    pub pairs: Option<PathBuf>,
+    /// Lucid's sharing scores.
+    pub workloads: Option<PathBuf>,
+    /// Lucid's forecast of arrivals.
+    pub forecast: Option<PathBuf>,
 }
 
 /// The history that needs no file.
@@ -145,6 +163,8 @@ impl Settings {
             negative_estimate: None,
             trace: TraceSettings::default(),
             cluster: ClusterSettings { file: None, gpus_per_node: 8 },
+            tables: TableSettings::default(),
+            lucid_sharing: Sharing::Forecast,
             generate: GenerateSettings { preset: Preset::Venus, jobs: None, days: None },
             outages: OutageSettings::default(),
             runs: runs.into(),
@@ -187,7 +207,9 @@ impl Settings {
     /// The simulator's settings for a policy.
     pub fn run(&self, policy: &str) -> &SimSettings {
         let run = self.runs.iter().find(|run| run.policy.name() == policy);
-        run.expect("there are settings for every policy")
+        // What runs outside the engine has no settings there; those of the first policy stand in.
+        let outside = || (policy == crate::lucid::POLICY).then_some(&self.runs[0]);
+        run.or_else(outside).expect("there are settings for every policy")
     }
 
     /// The seed of every random stream.

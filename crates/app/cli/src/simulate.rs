@@ -4,6 +4,7 @@ use crate::args::SimulateArgs;
 use crate::failure::Failure;
 use crate::inputs::{self, Inputs};
 use crate::interrupt::Interrupt;
+use crate::lucid;
 use crate::output::{self, Report};
 use crate::progress::Progress;
 use crate::settings::{self, Assignment, Capacity, EstimatesFrom, Raw, Settings};
@@ -31,7 +32,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
         advise(&settings, &inputs, &runs);
     }
     interrupt.gentle();
-    let records = replay(&inputs, &runs, args, &interrupt)?;
+    let records = replay(&settings, &inputs, &runs, args, &interrupt)?;
     let summaries = summarise(&records, &inputs, args.threads)?;
     let (settings, inputs, runs) = (&settings, &inputs, &runs[..]);
     let report = Report { settings, inputs, runs, records: &records, summaries };
@@ -75,6 +76,10 @@ fn flags(args: &SimulateArgs) -> Vec<Assignment> {
         ("--trace", "trace.file", &args.trace),
         ("--trace-order", "trace.order_file", &args.trace_order),
         ("--cluster", "cluster.file", &args.cluster),
+        ("--profiles", "profiles.file", &args.profiles),
+        ("--pairs", "pairs.file", &args.pairs),
+        ("--workloads", "workloads.file", &args.workloads),
+        ("--forecast", "forecast.file", &args.forecast),
     ];
     for (name, key, path) in files {
         if let Some(path) = path {
@@ -109,8 +114,12 @@ fn advise(settings: &Settings, inputs: &Inputs, runs: &[SimSettings]) {
     }
     if settings.estimates != EstimatesFrom::Default
         && !runs.iter().any(|run| run.policy.uses_estimates())
+        && !lucid::is_asked_for(settings)
     {
         terminal::say("note: no policy of this run uses run-time estimates");
+    }
+    if lucid::is_asked_for(settings) && settings.runs[0].audit {
+        terminal::say("note: Lucid's artifact runs outside the engine, where there is no auditor");
     }
     if inputs.trace.jobs.is_empty() {
         terminal::say("warning: the trace has no jobs");
@@ -118,6 +127,7 @@ fn advise(settings: &Settings, inputs: &Inputs, runs: &[SimSettings]) {
 }
 
 fn replay(
+    settings: &Settings,
     inputs: &Inputs,
     runs: &[SimSettings],
     args: &SimulateArgs,
@@ -125,10 +135,20 @@ fn replay(
 ) -> Result<Vec<RunRecord>, Failure> {
     let jobs = (inputs.trace.jobs.len() * runs.len()) as u64;
     let _progress = Progress::show(&interrupt.watch, jobs, !args.quiet);
-    let records = on_threads(args.threads, || {
-        simulate_all(&inputs.trace, &inputs.cluster, runs, &interrupt.watch)
-    })?;
-    Ok(records?)
+    on_threads(args.threads, || {
+        let engine = |runs: &[SimSettings]| {
+            simulate_all(&inputs.trace, &inputs.cluster, runs, &interrupt.watch)
+        };
+        let Some(at) = settings.policies.iter().position(|name| lucid::is_artifact(settings, name))
+        else {
+            return Ok(engine(runs)?);
+        };
+        // It is quick, and may yet refuse its inputs.
+        let record = lucid::run(settings, inputs)?;
+        let mut records = engine(&[&runs[..at], &runs[at + 1..]].concat())?;
+        records.insert(at, record);
+        Ok(records)
+    })?
 }
 
 fn summarise(

@@ -19,6 +19,7 @@ pub fn problems(settings: &Settings, assignments: &[Assignment]) -> Vec<Problem>
     classes(settings, &mut found);
     ablation(assignments, &mut found);
     inputs(settings, &mut found);
+    crate::lucid::check(settings, &mut found);
     outages(settings, &mut found);
     let place = |name: &str| {
         let last = assignments.iter().rev().find(|assignment| assignment.key.name == name);

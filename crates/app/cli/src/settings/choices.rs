@@ -2,7 +2,9 @@
 
 use super::kind::{self, Kind};
 use super::source::Raw;
+use crate::lucid::POLICY;
 use deepshare_engine::{CapacityMode, Placer};
+use deepshare_lucid::Sharing;
 use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
 use deepshare_sim::Oversize;
 use deepshare_trace::{Format, Origin, TimeUnit};
@@ -161,6 +163,8 @@ words!(TiesWord, TieOrder, "Who goes first at equal rank.",
     "running-first" => TieOrder::RunningFirst, "waiting-first" => TieOrder::WaitingFirst);
 words!(DemotionWord, Demotion, "Whether attaining exactly the threshold demotes.",
     "at-threshold" => Demotion::AtThreshold, "above-threshold" => Demotion::AboveThreshold);
+words!(SharingWord, Sharing, "When Lucid's artifact lets jobs share GPUs.",
+    "forecast" => Sharing::Forecast, "on" => Sharing::On, "off" => Sharing::Off);
 words!(FormatWord, Option<Format>, "A family of column names.",
     "auto" => None, "helios" => Some(Format::Helios), "deepshare" => Some(Format::DeepShare));
 words!(TimeUnitWord, Option<TimeUnit>, "The unit of numeric times.",
@@ -221,13 +225,16 @@ impl Kind for Policies {
     type Of = Vec<&'static str>;
     const IN_WORDS: &'static str = "`all`, or one or more policies";
     fn in_words() -> String {
-        format!("`all`, or one or more of {}", PolicyConfig::NAMES.join(", "))
+        let all = PolicyConfig::NAMES.join(", ");
+        format!("`all`, or one or more of {all}, and {POLICY} with compat=lucid")
     }
     fn read(raw: &Raw) -> Option<Vec<&'static str>> {
         let mut names: Vec<&'static str> = Vec::new();
         for item in raw.items() {
             let word = item.as_str()?.trim();
+            let outside = (word == POLICY).then_some(&POLICY);
             let known = PolicyConfig::NAMES.iter().filter(|&&name| word == "all" || name == word);
+            let known = known.chain(outside.filter(|name| !PolicyConfig::NAMES.contains(name)));
             let before = names.len();
             let mut matched = false;
             for &name in known {

@@ -3,8 +3,8 @@
 use super::Settings;
 use super::choices::{
     Ablation, AblationWord, CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord,
-    FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, TiesWord,
-    TimeUnitWord,
+    FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, SharingWord,
+    TiesWord, TimeUnitWord,
 };
 use super::kind::{
     Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
@@ -444,6 +444,14 @@ pub const KEYS: &[Key] = &[
         "preemptions within an hour after which a job is a victim only if there is no other; 0: none"
     ),
     key!(
+        "lucid.sharing",
+        "",
+        SharingWord,
+        settings.lucid_sharing,
+        "when Lucid lets jobs share GPUs, with `compat = \"lucid\"`: while its forecast of arrivals \
+         is not low, always, or never"
+    ),
+    key!(
         "estimates.negative_as_s",
         "s",
         SecondsOrNone,
@@ -463,6 +471,34 @@ pub const KEYS: &[Key] = &[
         FileOrNone,
         settings.trace.order_file,
         "a CSV with the column `job_id` that orders simultaneous jobs; flag `--trace-order`"
+    ),
+    key!(
+        "profiles.file",
+        "",
+        FileOrNone,
+        settings.tables.profiles,
+        "what each job computes, its hardware profile; flag `--profiles`"
+    ),
+    key!(
+        "pairs.file",
+        "",
+        FileOrNone,
+        settings.tables.pairs,
+        "measured speeds of pairs of workloads on one GPU; flag `--pairs`"
+    ),
+    key!(
+        "workloads.file",
+        "",
+        FileOrNone,
+        settings.tables.workloads,
+        "Lucid's sharing score of each workload; flag `--workloads`"
+    ),
+    key!(
+        "forecast.file",
+        "",
+        FileOrNone,
+        settings.tables.forecast,
+        "Lucid's forecast of arrivals in ten minutes; flag `--forecast`"
     ),
     key!(
         "trace.format",

@@ -75,6 +75,11 @@ fn every_value_of_every_key_reads_back_as_itself() {
         "deepshare.beta=2",
         "deepshare.qad_bucket=0.05",
         "deepshare.preemption_cap=9",
+        "lucid.sharing=off",
+        "profiles.file=/a/profiles.csv",
+        "pairs.file=/a/pairs.csv",
+        "workloads.file=/a/workloads.csv",
+        "forecast.file=/a/forecast.csv",
     ];
     for compat in ["compat=none", "compat=lucid"] {
         let given: Vec<&str> = std::iter::once(compat).chain(examples).collect();
