@@ -1,6 +1,7 @@
 //! `cargo xtask`: chores of this repository.
 
 mod bench;
+mod contention;
 mod experiment;
 mod instructions;
 mod page;
@@ -23,6 +24,9 @@ usage: cargo xtask <chore>
   experiment quotas [--data DIR] [--seeds N] [--write]
                               what quota assurance is worth on a real month; --write puts it into
                               docs/results/quotas.md
+  contention [--data DIR] [--write]
+                              fit the contention model; --write puts its quality into
+                              docs/results/contention.md and its coefficients into the crate
   instructions [--check | --write] [NAME]...
                               instruction counts of hot paths; --check compares them with
                               xtask/instructions.toml, --write renews that file";
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
         "determinism" => no_more(rest).and_then(|()| bench::determinism(&root())),
         "bench" => bench::run(&root(), rest),
         "experiment" => experiment::run(&root(), rest),
+        "contention" => contention::run(&root(), rest),
         "instructions" => instructions::run(&root(), rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -65,7 +65,12 @@ impl Assignment {
             catalogue.find(&profile.workload).expect("the catalogue is made of these")
         };
         let of_job = found.iter().flatten().map(class).collect();
-        Ok(Assignment { catalogue, of_job, source: ProfileSource::File(file.file.clone()), averaged })
+        Ok(Assignment {
+            catalogue,
+            of_job,
+            source: ProfileSource::File(file.file.clone()),
+            averaged,
+        })
     }
 
     /// Profiles drawn from the built-in catalogue ([`crate::built_in_profiles`]): the larger a

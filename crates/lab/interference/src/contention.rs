@@ -3,20 +3,22 @@
 //! A job advances at `1 / (1 + s)` of its solo speed, and
 //!
 //! ```text
-//! s = k_compute   · (own compute)^own   · (other's compute)^other
-//!   + k_bandwidth · (own bandwidth)^own · (other's bandwidth)^other
+//! s = (own compute)^own · (  k_compute   · (other's compute)^other
+//!                          + k_bandwidth · (other's bandwidth)^other )
 //! ```
 //!
-//! so that a partner that asks for nothing is not felt, a heavier one is never felt less, and
-//! either is asked with the same rule. The two mechanisms differ in their coefficients:
+//! A job can only be stretched while it wants the device, which its compute share says; what its
+//! partner does to it then depends on how much the partner computes and moves. So a partner that
+//! asks for nothing is not felt, a heavier one is never felt less, and either is asked with the
+//! same rule. The two mechanisms differ in their coefficients:
 //!
 //! - **MPS**: kernels of both run at once. Coefficients are fitted on published measurements (see
 //!   `docs/results/contention.md`, written by `cargo xtask contention`).
-//! - **Time slicing**: kernels of the two take turns, so memory bandwidth is not contended, and
-//!   the device is wanted by both for the product of their shares of time; then each advances at
-//!   half speed, which makes `s` that product: `k_compute`, `own` and `other` are 1. Switching
-//!   contexts is taken to be free, and waiting at random (a job that yields the device to
-//!   compute on the host would be felt less). No measurement is behind this.
+//! - **Time slicing**: kernels of the two take turns, so memory bandwidth is not contended. While
+//!   a job wants the device, its partner wants it too for the share of time that it computes, and
+//!   then each advances at half speed: `k_compute`, `own` and `other` are 1, `k_bandwidth` is 0.
+//!   Switching contexts is taken to be free, and the two not to fall into step. No measurement is
+//!   behind this.
 
 mod shipped;
 
@@ -36,13 +38,13 @@ pub enum Mechanism {
 /// Coefficients of one mechanism. All are finite and none is negative; exponents are positive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coefficients {
-    /// Slowdown of two jobs that both compute all the time.
+    /// Slowdown by a partner that computes all the time.
     pub compute: f64,
-    /// Slowdown, on top, of two jobs that both use memory all the time.
+    /// Slowdown, on top, by a partner that uses memory all the time.
     pub bandwidth: f64,
-    /// Exponent of a job's own share.
+    /// Exponent of a job's own compute share.
     pub own: f64,
-    /// Exponent of its partner's share.
+    /// Exponent of its partner's shares.
     pub other: f64,
 }
 
@@ -50,8 +52,8 @@ impl Coefficients {
     /// Slowdown beyond 1 of a job with the first (compute, bandwidth) beside one with the second.
     pub fn slowdown(&self, own: (f64, f64), other: (f64, f64)) -> f64 {
         let power = |share: f64, exponent| libm::pow(share.clamp(0.0, 1.0), exponent);
-        let pressure = self.compute * power(other.0, self.other)
-            + self.bandwidth * power(other.1, self.other);
+        let pressure =
+            self.compute * power(other.0, self.other) + self.bandwidth * power(other.1, self.other);
         power(own.0, self.own) * pressure
     }
 

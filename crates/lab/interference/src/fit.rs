@@ -12,17 +12,23 @@ const ERROR: f64 = 0.1;
 /// Likely demand without counters, as logits: compute 60 %, bandwidth 30 %.
 const LIKELY: (f64, f64) = (0.405_465, -0.847_298);
 /// Standard deviation of demand in logits, without counters and with.
-const SPREAD: f64 = 1.5;
-const SPREAD_WITH_COUNTERS: f64 = 0.5;
-/// Standard deviations of logarithms: of `k`, of exponents, of a source's gain.
-const SPREAD_K: f64 = 0.5;
-const SPREAD_EXPONENT: f64 = 0.05;
-const SPREAD_GAIN: f64 = 0.3;
+const SPREAD: f64 = 1.0;
+const SPREAD_WITH_COUNTERS: f64 = 0.15;
+/// Standard deviations of the logit of compute's part, and of the logarithms of the sum of both
+/// coefficients, of an exponent and of a source's gain. Demand and coefficients could make up for
+/// each other: the sum is held near 1, where two jobs that ask for all of a device halve it.
+const SPREAD_SPLIT: f64 = 1.0;
+const SPREAD_TOTAL: f64 = 0.02;
+const SPREAD_EXPONENT: f64 = 0.3;
+const SPREAD_GAIN: f64 = 0.03;
 /// Steps of the minimiser.
 const STEPS: u32 = 800;
+/// Position of the exponent of a job's own compute, which stays 1.
+const OWN: usize = 2;
 
-/// Everything that is fitted, as one vector: logarithms of the four coefficients, of the gains of
-/// sources, then logits of compute and bandwidth of every job.
+/// Everything that is fitted, as one vector: the logit of compute's part of the coefficients, the
+/// logarithms of their sum, of both exponents and of the gains of sources, then logits of compute
+/// and bandwidth of every job.
 #[derive(Clone, Debug)]
 pub struct Fit {
     values: Vec<f64>,
@@ -43,7 +49,7 @@ impl Fit {
     /// Before any measurement: all is as likely beforehand.
     pub fn new(measurements: &Measurements) -> Fit {
         let sources = measurements.sources.len();
-        let mut likely = vec![(0.0, SPREAD_K); 2];
+        let mut likely = vec![(0.0, SPREAD_SPLIT), (0.0, SPREAD_TOTAL)];
         likely.extend([(0.0, SPREAD_EXPONENT); 2]);
         likely.extend(vec![(0.0, SPREAD_GAIN); sources]);
         for job in &measurements.jobs {
@@ -62,7 +68,14 @@ impl Fit {
     /// The coefficients for a source of middling gain.
     pub fn coefficients(&self) -> Coefficients {
         let of = |at: usize| libm::exp(self.values[at]);
-        Coefficients { compute: of(0), bandwidth: of(1), own: of(2), other: of(3) }
+        let split = logistic(self.values[0]);
+        let total = of(1);
+        Coefficients {
+            compute: total * split,
+            bandwidth: total * (1.0 - split),
+            own: of(2),
+            other: of(3),
+        }
     }
 
     /// How much more than the coefficients say two jobs hurt each other in a source.
@@ -88,7 +101,7 @@ impl Fit {
         let first_job = 4 + self.sources;
         let may_change: Vec<bool> = (0..self.values.len())
             .map(|at| match free {
-                Free::All => true,
+                Free::All => at != OWN,
                 Free::Demand(jobs) => at >= first_job && jobs[(at - first_job) / 2],
             })
             .collect();
@@ -117,6 +130,7 @@ impl Fit {
         let mut gradient: Vec<f64> = (self.values.iter().zip(&self.likely))
             .map(|(value, (mean, spread))| (value - mean) / (spread * spread))
             .collect();
+        let split = k.compute / (k.compute + k.bandwidth);
         // Powers of demand: own and other, of compute and bandwidth.
         let jobs = (self.values.len() - first_job) / 2;
         let demand: Vec<Powers> = (0..jobs)
@@ -134,8 +148,8 @@ impl Fit {
             // Derivative by the slowdown.
             let slope = -(retention - at.retention) * retention * retention / (ERROR * ERROR);
             let mut add = |to: usize, derivative: f64| gradient[to] += slope * derivative;
-            add(0, compute);
-            add(1, bandwidth);
+            add(0, compute * (1.0 - split) - bandwidth * split);
+            add(1, compute + bandwidth);
             let logs = |c: f64, b: f64| compute * c + bandwidth * b;
             add(2, k.own * logs(own.compute.log, own.compute.log));
             add(3, k.other * logs(other.compute.log, other.bandwidth.log));
@@ -250,7 +264,10 @@ mod tests {
             up.values[at] += 1e-5;
             down.values[at] -= 1e-5;
             let numeric = (loss(&up) - loss(&down)) / 2e-5;
-            assert!((numeric - slope).abs() < 1e-4 * (1.0 + slope.abs()), "{at}: {numeric} {slope}");
+            assert!(
+                (numeric - slope).abs() < 1e-4 * (1.0 + slope.abs()),
+                "{at}: {numeric} {slope}"
+            );
         }
     }
 }

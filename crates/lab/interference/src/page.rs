@@ -109,7 +109,9 @@ fn held_out(all: &Measurements, page: &mut String) {
             seen.iter().map(|seen| (seen.retention, fit.predict(seen, true))).collect()
         };
         let with_counters = of_model.iter().filter(|seen| {
-            [seen.own, seen.other].iter().all(|&job| !left_out[job] || all.jobs[job].counters.is_some())
+            [seen.own, seen.other]
+                .iter()
+                .all(|&job| !left_out[job] || all.jobs[job].counters.is_some())
         });
         let with_counters: Vec<Observation> = with_counters.copied().collect();
         if !with_counters.is_empty() {

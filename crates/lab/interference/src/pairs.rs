@@ -230,7 +230,10 @@ fn retention(row: &Row<'_>, column: deepshare_trace::tables::Column) -> Result<f
 }
 
 /// Both retentions; `None` if both are 0, which says that the pair does not fit.
-fn both(row: &Row<'_>, columns: [deepshare_trace::tables::Column; 2]) -> Result<Option<(f64, f64)>, Problem> {
+fn both(
+    row: &Row<'_>,
+    columns: [deepshare_trace::tables::Column; 2],
+) -> Result<Option<(f64, f64)>, Problem> {
     let (one, other) = (retention(row, columns[0])?, retention(row, columns[1])?);
     match (one > 0.0, other > 0.0) {
         (true, true) => Ok(Some((one, other))),

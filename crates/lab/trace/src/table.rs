@@ -83,10 +83,7 @@ impl Table {
     }
 
     /// The next row whose shape is right; rows of another shape become problems.
-    pub fn next_row(
-        &mut self,
-        problems: &mut Problems,
-    ) -> Result<Option<Row<'_>>, TraceError> {
+    pub fn next_row(&mut self, problems: &mut Problems) -> Result<Option<Row<'_>>, TraceError> {
         // Two passes over each line's bytes: the first decides whether the row can be given, so
         // that the second may lend it out of the loop.
         loop {

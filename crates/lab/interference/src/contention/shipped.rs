@@ -4,4 +4,4 @@ use super::Coefficients;
 
 /// Fitted on measurements under MPS.
 pub(super) const MPS: Coefficients =
-    Coefficients { compute: 1.0, bandwidth: 0.5, own: 0.5, other: 1.0 };
+    Coefficients { compute: 0.03, bandwidth: 1.655, own: 1.0, other: 0.834 };
