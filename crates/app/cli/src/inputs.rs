@@ -1,6 +1,7 @@
 //! From settings to what a simulation takes: the jobs, the cluster, and settings for each policy.
 
 use crate::failure::Failure;
+use crate::sharing;
 use crate::settings::{Capacity, ClassesFrom, EstimatesFrom, GenerateSettings, Preset, Settings};
 use deepshare_engine::CapacityMode;
 use deepshare_policies::PolicyConfig;
@@ -100,7 +101,13 @@ pub fn runs(settings: &Settings, inputs: &Inputs) -> Result<Vec<SimSettings>, Fa
         EstimatesFrom::File(path) => Some(given(path, settings, &inputs.trace)?),
         _ => None,
     };
+    let interference = sharing::interference(settings, &inputs.trace, &runs)?;
+    let forecast = sharing::forecast(settings, &inputs.trace)?;
     for run in &mut runs {
+        run.interference = interference.clone();
+        if let (PolicyConfig::Lucid(own), Some((from, rows))) = (&mut run.policy, &forecast) {
+            (own.forecast_from, own.forecast_milli) = (*from, rows.clone());
+        }
         run.engine.capacity = capacity(settings, &run.policy, &inputs.cluster);
         run.classes = classes(settings);
         run.outages = outages.clone();
@@ -123,7 +130,7 @@ fn classes(settings: &Settings) -> Classes {
 
 fn estimator(from: &EstimatesFrom, policy: &str, given: Option<&Estimator>) -> Estimator {
     match (from, given) {
-        (EstimatesFrom::Default, _) if matches!(policy, "qssf" | "deepshare") => {
+        (EstimatesFrom::Default, _) if matches!(policy, "qssf" | "lucid" | "deepshare") => {
             Estimator::RunningMean
         }
         (EstimatesFrom::RunningMean, _) => Estimator::RunningMean,

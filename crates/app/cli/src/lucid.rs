@@ -5,10 +5,11 @@ use crate::inputs::Inputs;
 use crate::settings::{Capacity, Compat, EstimatesFrom, Settings};
 use deepshare_engine::CapacityMode;
 use deepshare_lucid::{
-    LucidInputs, LucidSettings, Tables, read_forecast, read_pairs, read_profiles, read_scores,
+    LucidInputs, LucidSettings, Sharing, Tables, read_forecast, read_pairs, read_profiles, read_scores,
     run_record, simulate,
 };
 use deepshare_metrics::RunRecord;
+use deepshare_policies::{LucidSharing, PolicyConfig};
 use deepshare_sim::Oversize;
 use deepshare_trace::read_estimates;
 use std::path::Path;
@@ -28,12 +29,7 @@ pub fn is_asked_for(settings: &Settings) -> bool {
 
 /// What is wrong with the settings for the artifact's run.
 pub fn check(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
-    if !settings.policies.contains(&POLICY) {
-        return;
-    }
-    if settings.compat != Compat::Lucid {
-        let what = "lucid is there only as its artifact behaves; add `--set compat=lucid`";
-        found.push(("policy", what.to_owned()));
+    if !is_asked_for(settings) {
         return;
     }
     let tables = &settings.tables;
@@ -51,7 +47,8 @@ pub fn check(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
         ),
     ];
     for (name, what, flag, _) in needed.into_iter().filter(|needed| !needed.3) {
-        found.push((name, format!("lucid needs {what}; give them with `{flag} FILE`")));
+        let remedy = format!("give them with `{flag} FILE`, or leave out compat=lucid or lucid");
+        found.push((name, format!("lucid's artifact needs {what}; {remedy}")));
     }
     if !matches!(settings.capacity, Capacity::Auto | Capacity::Mode(CapacityMode::Partition)) {
         let what = "lucid has virtual clusters of their own nodes; use `partition` or `auto`";
@@ -82,7 +79,14 @@ pub fn run(settings: &Settings, inputs: &Inputs) -> Result<RunRecord, Failure> {
     let estimates = read_estimates(path, &inputs.trace, settings.negative_estimate)?;
     let given = LucidInputs::new(&inputs.trace, &inputs.cluster, tables, &estimates.values)?;
     let own = LucidSettings {
-        sharing: settings.lucid_sharing,
+        sharing: match &settings.run(POLICY).policy {
+            PolicyConfig::Lucid(own) => match own.sharing {
+                LucidSharing::Forecast => Sharing::Forecast,
+                LucidSharing::On => Sharing::On,
+                LucidSharing::Off => Sharing::Off,
+            },
+            _ => unreachable!("the run of this name is Lucid's"),
+        },
         skip_oversize: settings.runs[0].oversize == Oversize::Skip,
         ..LucidSettings::default()
     };

@@ -11,6 +11,7 @@ mod generate;
 mod inputs;
 mod interrupt;
 mod lucid;
+mod sharing;
 mod output;
 #[cfg(test)]
 mod pinned;

@@ -15,14 +15,16 @@ mod tests;
 mod write;
 
 pub use check::generated as problems_of_generated;
-pub use choices::{Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord};
+pub use choices::{
+    Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord, ProfilesFrom,
+};
 pub use keys::{KEYS, Key};
 pub use kind::Kind;
 pub use reference::reference;
 pub use source::{Assignment, Raw, from_file, from_text};
 pub use write::{to_json, to_toml};
 
-use deepshare_lucid::Sharing;
+use deepshare_interference::Mechanism;
 use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{SimSettings, compat};
@@ -56,8 +58,8 @@ pub struct Settings {
     pub cluster: ClusterSettings,
     /// What is known of jobs beside the history.
     pub tables: TableSettings,
-    /// When Lucid's artifact lets jobs share GPUs.
-    pub lucid_sharing: Sharing,
+    /// Jobs that share GPUs.
+    pub sharing: SharingSettings,
     /// The history that needs no file.
     pub generate: GenerateSettings,
     /// Node failures.
@@ -102,6 +104,38 @@ pub struct TableSettings {
     pub workloads: Option<PathBuf>,
     /// Lucid's forecast of arrivals.
     pub forecast: Option<PathBuf>,
+    /// The GPU type of the pairs to take.
+    pub pairs_gpu: Option<String>,
+}
+
+/// What jobs that share GPUs do to each other.
+#[derive(Clone, Debug)]
+pub struct SharingSettings {
+    /// Where profiles come from if no file gives them.
+    pub profiles: ProfilesFrom,
+    /// How they share.
+    pub mechanism: Mechanism,
+    /// R² of what policies are told, thousandths.
+    pub prediction_r2_milli: u32,
+    /// Noise of readings, thousandths.
+    pub noise_milli: u32,
+    /// Time between readings.
+    pub sample_period: Span,
+    /// Memory of GPUs whose node does not say.
+    pub gpu_memory_mib: u32,
+}
+
+impl Default for SharingSettings {
+    fn default() -> Self {
+        SharingSettings {
+            profiles: ProfilesFrom::Drawn,
+            mechanism: Mechanism::Mps,
+            prediction_r2_milli: 902,
+            noise_milli: 30,
+            sample_period: Span::from_secs(10),
+            gpu_memory_mib: 24_576,
+        }
+    }
 }
 
 /// The history that needs no file.
@@ -164,12 +198,14 @@ impl Settings {
             trace: TraceSettings::default(),
             cluster: ClusterSettings { file: None, gpus_per_node: 8 },
             tables: TableSettings::default(),
-            lucid_sharing: Sharing::Forecast,
+            sharing: SharingSettings::default(),
             generate: GenerateSettings { preset: Preset::Venus, jobs: None, days: None },
             outages: OutageSettings::default(),
             runs: runs.into(),
         };
         if compatibility == Compat::Lucid {
+            // It runs outside the engine, and needs files.
+            settings.policies.retain(|&policy| policy != crate::lucid::POLICY);
             settings.trace.times = TimeOptions::lucid();
             settings.negative_estimate = Some(compat::LUCID_NEGATIVE_ESTIMATE);
         }
@@ -207,9 +243,7 @@ impl Settings {
     /// The simulator's settings for a policy.
     pub fn run(&self, policy: &str) -> &SimSettings {
         let run = self.runs.iter().find(|run| run.policy.name() == policy);
-        // What runs outside the engine has no settings there; those of the first policy stand in.
-        let outside = || (policy == crate::lucid::POLICY).then_some(&self.runs[0]);
-        run.or_else(outside).expect("there are settings for every policy")
+        run.expect("there are settings for every policy")
     }
 
     /// The seed of every random stream.

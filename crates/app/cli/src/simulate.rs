@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::lucid;
 use crate::output::{self, Report};
 use crate::progress::Progress;
+use crate::sharing;
 use crate::settings::{self, Assignment, Capacity, EstimatesFrom, Raw, Settings};
 use crate::staging::Target;
 use crate::terminal;
@@ -121,6 +122,7 @@ fn advise(settings: &Settings, inputs: &Inputs, runs: &[SimSettings]) {
     if lucid::is_asked_for(settings) && settings.runs[0].audit {
         terminal::say("note: Lucid's artifact runs outside the engine, where there is no auditor");
     }
+    sharing::advise(settings, runs);
     if inputs.trace.jobs.is_empty() {
         terminal::say("warning: the trace has no jobs");
     }

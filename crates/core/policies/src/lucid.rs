@@ -47,11 +47,13 @@ pub struct LucidSettings {
     /// When it shares.
     pub sharing: LucidSharing,
     /// Jobs forecast for ten minutes, thousandths, at or below which it does not share.
-    pub quiet_milli: u64,
+    pub quiet_milli: u32,
     /// Nodes for profiling; 0 = profiles are known.
     pub profiler_nodes: u32,
-    /// Forecast jobs for each ten minutes from time zero, thousandths; empty = what came lately.
+    /// Forecast jobs for each ten minutes, thousandths; empty = what came lately.
     pub forecast_milli: Vec<u64>,
+    /// When the first of those ten minutes begins.
+    pub forecast_from: Time,
 }
 
 impl Default for LucidSettings {
@@ -61,6 +63,7 @@ impl Default for LucidSettings {
             quiet_milli: 2_000,
             profiler_nodes: 0,
             forecast_milli: Vec::new(),
+            forecast_from: Time::ZERO,
         }
     }
 }
@@ -125,8 +128,9 @@ impl Lucid {
             LucidSharing::Forecast => {
                 let now = draft.now();
                 // The switch is looked at as rows pass, too.
-                draft.wake_at(Time((now.0 / ROW.0 + 1) * ROW.0));
-                self.expected_milli(draft.state()) > self.settings.quiet_milli
+                let into = (now.0 + ROW.0 - self.settings.forecast_from.0 % ROW.0) % ROW.0;
+                draft.wake_at(now + Span(ROW.0 - into));
+                self.expected_milli(draft.state()) > u64::from(self.settings.quiet_milli)
             }
         }
     }
@@ -140,7 +144,11 @@ impl Lucid {
             let recent = state.jobs().iter().rev().take_while(|job| job.spec.submit > since);
             return recent.count() as u64 * 1_000 / ROWS;
         }
-        let next = ((now.0 / ROW.0 + 1) as usize).min(rows.len());
+        let passed = match now.since(self.settings.forecast_from) {
+            Some(since) => since.0 / ROW.0 + 1,
+            None => 0,
+        };
+        let next = usize::try_from(passed).unwrap_or(usize::MAX).min(rows.len());
         let coming = &rows[next..(next + ROWS as usize).min(rows.len())];
         // Beyond its end a forecast says nothing against sharing.
         let sum: u64 = coming.iter().sum();

@@ -30,7 +30,7 @@ mod workload;
 
 pub use error::LucidError;
 pub use forecast::{Forecast, ForecastRow, read_forecast, read_forecast_from};
-pub use inputs::{LucidInputs, LucidJob, LucidVc, Tables};
+pub use inputs::{LucidInputs, LucidJob, LucidVc, Tables, place_forecast};
 pub use outcome::{Level, LucidOutcome, LucidRecord, Profiled, Scaling};
 pub use read::{
     Pairs, Profile, Profiles, read_pairs, read_pairs_from, read_profiles, read_profiles_from,

@@ -45,7 +45,7 @@ pub fn simulate(
     let class_seed = settings.class_seed.unwrap_or(settings.seed);
     settings.classes.assign(&mut workload.jobs, class_seed);
     if let Some(interference) = &settings.interference {
-        workload.profile(interference);
+        workload.profile(interference, settings.policy.shares());
     }
     let mut simulation = Simulation::new(trace, &workload, settings)?;
     simulation.run(watch)?;

@@ -134,7 +134,12 @@ impl Workload {
     /// Gives jobs their profiles: the class by which policies know them, the memory they need where
     /// the trace does not say, and consent to share. Devices of nodes that do not say what memory
     /// they have get the one the profiles were taken on.
-    pub(crate) fn profile(&mut self, interference: &Interference) {
+    ///
+    /// Without sharing only what the meters count matters, and jobs stay as they are.
+    pub(crate) fn profile(&mut self, interference: &Interference, shares: bool) {
+        if !shares {
+            return;
+        }
         for node in self.nodes.iter_mut().filter(|node| node.gpu_memory_mib == 0) {
             node.gpu_memory_mib = interference.device_memory_mib;
         }

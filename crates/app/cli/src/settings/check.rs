@@ -44,6 +44,22 @@ fn numbers(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
         let lambda = f64::from(run.engine.qad_lambda_milli) / 1_000.0;
         found.push(("qad.lambda", format!("{lambda} is not between 0.01 and 1")));
     }
+    for own in settings.runs.iter().filter_map(|run| match &run.policy {
+        PolicyConfig::DeepShare(own) => Some(&own.colocation),
+        _ => None,
+    }) {
+        if !(1..=2).contains(&own.residents) {
+            found.push(("deepshare.k", format!("{} is neither 1 nor 2", own.residents)));
+        }
+    }
+    if settings.sharing.gpu_memory_mib == 0 {
+        let what = "is 0; say how much memory the GPUs have".to_owned();
+        found.push(("sharing.gpu_memory_mib", what));
+    }
+    if settings.sharing.sample_period.is_zero() {
+        let what = "is 0, which would be readings without end; use 1 or more".to_owned();
+        found.push(("sharing.sample_period_s", what));
+    }
     if run.max_idle_steps == 0 {
         found.push(("max_idle_steps", "is 0, which no run survives; use 1 or more".to_owned()));
     }
@@ -103,9 +119,8 @@ fn ablation(assignments: &[Assignment], found: &mut Vec<(&'static str, String)>)
     let of = |name: &'static str| assignments.iter().filter(move |one| one.key.name == name);
     for word in of("deepshare.without") {
         let Some(ablation) = AblationWord::read(&word.value) else { continue };
-        let (order_by_qad, reclaim) = ablation.switches();
-        for (name, on) in [("deepshare.order_by_qad", order_by_qad), ("deepshare.reclaim", reclaim)]
-        {
+        let names = ["deepshare.order_by_qad", "deepshare.share_by_qad", "deepshare.reclaim"];
+        for (name, on) in names.into_iter().zip(ablation.switches()) {
             let beside = of(name).filter(|one| one.is_typed() == word.is_typed());
             if beside.filter_map(|one| Flag::read(&one.value)).any(|said| said != on) {
                 let what = format!("{} says otherwise; leave one out", word.place);

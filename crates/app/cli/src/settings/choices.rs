@@ -2,9 +2,9 @@
 
 use super::kind::{self, Kind};
 use super::source::Raw;
-use crate::lucid::POLICY;
 use deepshare_engine::{CapacityMode, Placer};
-use deepshare_lucid::Sharing;
+use deepshare_interference::Mechanism;
+use deepshare_policies::{LucidSharing, PressureDemand};
 use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
 use deepshare_sim::Oversize;
 use deepshare_trace::{Format, Origin, TimeUnit};
@@ -69,32 +69,48 @@ pub enum Ablation {
     None,
     /// Order by quota assurance.
     Order,
+    /// Tolerance of pairs by it.
+    Colocation,
     /// Reclaim.
     Reclaim,
-    /// Both.
+    /// All three.
     All,
 }
 
 impl Ablation {
-    /// The word for these switches.
-    pub fn of(order_by_qad: bool, reclaim: bool) -> Ablation {
-        match (order_by_qad, reclaim) {
-            (true, true) => Ablation::None,
-            (false, true) => Ablation::Order,
-            (true, false) => Ablation::Reclaim,
-            (false, false) => Ablation::All,
-        }
+    const ALL: [Ablation; 5] = [
+        Ablation::None,
+        Ablation::Order,
+        Ablation::Colocation,
+        Ablation::Reclaim,
+        Ablation::All,
+    ];
+
+    /// The word for these switches, if there is one.
+    pub fn of(switches: [bool; 3]) -> Option<Ablation> {
+        Ablation::ALL.into_iter().find(|ablation| ablation.switches() == switches)
     }
 
-    /// Whether tenants are ordered by quota assurance, and whether there is reclaim.
-    pub fn switches(self) -> (bool, bool) {
+    /// Whether tenants are ordered by quota assurance, whether the tolerance of pairs follows it, and
+    /// whether there is reclaim.
+    pub fn switches(self) -> [bool; 3] {
         match self {
-            Ablation::None => (true, true),
-            Ablation::Order => (false, true),
-            Ablation::Reclaim => (true, false),
-            Ablation::All => (false, false),
+            Ablation::None => [true, true, true],
+            Ablation::Order => [false, true, true],
+            Ablation::Colocation => [true, false, true],
+            Ablation::Reclaim => [true, true, false],
+            Ablation::All => [false, false, false],
         }
     }
+}
+
+/// Where hardware profiles come from if no file gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfilesFrom {
+    /// Drawn from a built-in catalogue.
+    Drawn,
+    /// From nowhere: nobody shares.
+    None,
 }
 
 /// Where run-time estimates come from.
@@ -151,8 +167,8 @@ words!(ClassesWord, ClassesFrom, "Where the classes of jobs come from.",
 words!(PresetWord, Preset, "A history that needs no file.",
     "venus" => Preset::Venus, "scale" => Preset::Scale, "testbed" => Preset::Testbed);
 words!(AblationWord, Ablation, "What DeepShare does without.",
-    "none" => Ablation::None, "ord" => Ablation::Order, "rec" => Ablation::Reclaim,
-    "all" => Ablation::All);
+    "none" => Ablation::None, "ord" => Ablation::Order, "colo" => Ablation::Colocation,
+    "rec" => Ablation::Reclaim, "all" => Ablation::All);
 words!(PlacementWord, Placer, "How devices are chosen.",
     "consolidate" => Placer::Consolidate,
     "consolidate-artifact" => Placer::ConsolidateArtifact,
@@ -163,8 +179,16 @@ words!(TiesWord, TieOrder, "Who goes first at equal rank.",
     "running-first" => TieOrder::RunningFirst, "waiting-first" => TieOrder::WaitingFirst);
 words!(DemotionWord, Demotion, "Whether attaining exactly the threshold demotes.",
     "at-threshold" => Demotion::AtThreshold, "above-threshold" => Demotion::AboveThreshold);
-words!(SharingWord, Sharing, "When Lucid's artifact lets jobs share GPUs.",
-    "forecast" => Sharing::Forecast, "on" => Sharing::On, "off" => Sharing::Off);
+words!(SharingWord, LucidSharing, "When Lucid lets jobs share GPUs.",
+    "forecast" => LucidSharing::Forecast, "on" => LucidSharing::On, "off" => LucidSharing::Off);
+words!(PressureWord, PressureDemand, "Whose demand makes contention pressure.",
+    "promoted" => PressureDemand::Promoted,
+    "guaranteed-only" => PressureDemand::GuaranteedOnly,
+    "all-pending" => PressureDemand::AllPending);
+words!(ProfilesWord, ProfilesFrom, "Where profiles come from.",
+    "drawn" => ProfilesFrom::Drawn, "none" => ProfilesFrom::None);
+words!(MechanismWord, Mechanism, "How jobs share a GPU.",
+    "mps" => Mechanism::Mps, "time-slicing" => Mechanism::TimeSlicing);
 words!(FormatWord, Option<Format>, "A family of column names.",
     "auto" => None, "helios" => Some(Format::Helios), "deepshare" => Some(Format::DeepShare));
 words!(TimeUnitWord, Option<TimeUnit>, "The unit of numeric times.",
@@ -226,15 +250,13 @@ impl Kind for Policies {
     const IN_WORDS: &'static str = "`all`, or one or more policies";
     fn in_words() -> String {
         let all = PolicyConfig::NAMES.join(", ");
-        format!("`all`, or one or more of {all}, and {POLICY} with compat=lucid")
+        format!("`all`, or one or more of {all}")
     }
     fn read(raw: &Raw) -> Option<Vec<&'static str>> {
         let mut names: Vec<&'static str> = Vec::new();
         for item in raw.items() {
             let word = item.as_str()?.trim();
-            let outside = (word == POLICY).then_some(&POLICY);
             let known = PolicyConfig::NAMES.iter().filter(|&&name| word == "all" || name == word);
-            let known = known.chain(outside.filter(|name| !PolicyConfig::NAMES.contains(name)));
             let before = names.len();
             let mut matched = false;
             for &name in known {

@@ -2,16 +2,18 @@
 
 use super::Settings;
 use super::choices::{
+    MechanismWord, PressureWord, ProfilesWord,
     Ablation, AblationWord, CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord,
     FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, SharingWord,
     TiesWord, TimeUnitWord,
 };
 use super::kind::{
+    Chance, Slack, TextOrNone,
     Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
     FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
 };
 use super::source::Raw;
-use deepshare_policies::{DeepShareSettings, PolicyConfig};
+use deepshare_policies::{DeepShareSettings, LucidSettings, PolicyConfig};
 use deepshare_sim::SimSettings;
 use toml_edit::Value;
 
@@ -73,7 +75,7 @@ macro_rules! key {
             },
         }
     };
-    ($name:literal, $unit:literal, $kind:ty, deepshare.$field:ident, $doc:expr) => {
+    ($name:literal, $unit:literal, $kind:ty, deepshare.$($field:ident).+, $doc:expr) => {
         Key {
             name: $name,
             unit: $unit,
@@ -81,12 +83,31 @@ macro_rules! key {
             doc: $doc,
             set: |settings, raw| {
                 let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                settings.runs.iter_mut().filter_map(deepshare).for_each(|own| own.$field = value);
+                for own in settings.runs.iter_mut().filter_map(deepshare) {
+                    own.$($field).+ = value;
+                }
                 Ok(())
             },
             get: |settings| {
                 let mut runs = settings.runs.clone();
-                runs.iter_mut().find_map(deepshare).map(|own| <$kind>::show(&own.$field))
+                runs.iter_mut().find_map(deepshare).map(|own| <$kind>::show(&own.$($field).+))
+            },
+        }
+    };
+    ($name:literal, $unit:literal, $kind:ty, lucid.$field:ident, $doc:expr) => {
+        Key {
+            name: $name,
+            unit: $unit,
+            kind: <$kind as Kind>::in_words,
+            doc: $doc,
+            set: |settings, raw| {
+                let value = <$kind>::read(raw).ok_or(WrongKind)?;
+                settings.runs.iter_mut().filter_map(lucid).for_each(|own| own.$field = value);
+                Ok(())
+            },
+            get: |settings| {
+                let mut runs = settings.runs.clone();
+                runs.iter_mut().find_map(lucid).map(|own| <$kind>::show(&own.$field))
             },
         }
     };
@@ -123,24 +144,34 @@ fn deepshare(run: &mut SimSettings) -> Option<&mut DeepShareSettings> {
     }
 }
 
+/// Lucid's own settings, if this is its run.
+fn lucid(run: &mut SimSettings) -> Option<&mut LucidSettings> {
+    match &mut run.policy {
+        PolicyConfig::Lucid(own) => Some(own),
+        _ => None,
+    }
+}
+
 /// The switches of an ablation under one word.
 const WITHOUT: Key = Key {
     name: "deepshare.without",
     unit: "",
     kind: <AblationWord as Kind>::in_words,
-    doc: "ablation: no order by quota assurance, no reclaim, or neither; the same as \
-          `deepshare.order_by_qad = false`, `deepshare.reclaim = false`, or both",
+    doc: "ablation: no order by quota assurance, no tolerance by it, no reclaim, or none of them; the \
+          same as `deepshare.order_by_qad = false`, `deepshare.share_by_qad = false`, \
+          `deepshare.reclaim = false`, or all three",
     set: |settings, raw| {
-        let (order_by_qad, reclaim) = AblationWord::read(raw).ok_or(WrongKind)?.switches();
+        let switches = AblationWord::read(raw).ok_or(WrongKind)?.switches();
         for own in settings.runs.iter_mut().filter_map(deepshare) {
-            (own.order_by_qad, own.reclaim) = (order_by_qad, reclaim);
+            [own.order_by_qad, own.colocation.by_qad, own.reclaim] = switches;
         }
         Ok(())
     },
     get: |settings| {
         let mut runs = settings.runs.clone();
         let own = runs.iter_mut().find_map(deepshare)?;
-        Some(AblationWord::show(&Ablation::of(own.order_by_qad, own.reclaim)))
+        let switches = [own.order_by_qad, own.colocation.by_qad, own.reclaim];
+        Ablation::of(switches).map(|ablation| AblationWord::show(&ablation))
     },
 };
 
@@ -444,12 +475,163 @@ pub const KEYS: &[Key] = &[
         "preemptions within an hour after which a job is a victim only if there is no other; 0: none"
     ),
     key!(
+        "deepshare.k",
+        "jobs",
+        Count32,
+        deepshare.colocation.residents,
+        "most jobs on one GPU: 2, or 1 for no sharing"
+    ),
+    key!(
+        "deepshare.rho_min",
+        "",
+        Chance,
+        deepshare.colocation.rho_min_milli,
+        "share of its solo speed that each of a pair keeps at least, without pressure"
+    ),
+    key!(
+        "deepshare.gamma",
+        "",
+        Factor,
+        deepshare.colocation.gamma_milli,
+        "exponent of the contention pressure in the tolerance of a pair"
+    ),
+    key!(
+        "deepshare.eps",
+        "",
+        Factor,
+        deepshare.colocation.eps_share_milli,
+        "what is added to free GPUs in the contention pressure, as a share of all GPUs: the more, the \
+         more is shared while jobs wait"
+    ),
+    key!(
+        "deepshare.pressure",
+        "",
+        PressureWord,
+        deepshare.colocation.demand,
+        "whose demand makes contention pressure: jobs that a round promoted and could not place, \
+         guaranteed ones among them, or all that wait"
+    ),
+    key!(
+        "deepshare.guaranteed_floor",
+        "",
+        Chance,
+        deepshare.colocation.guaranteed_floor_milli,
+        "share of its solo speed that a guaranteed job of a pair keeps at least; 0: as the others"
+    ),
+    key!(
+        "deepshare.candidates",
+        "jobs",
+        Count32,
+        deepshare.colocation.candidates,
+        "running jobs that are looked at as partners for one waiting job; 0: all"
+    ),
+    key!(
+        "deepshare.share_by_qad",
+        "",
+        Flag,
+        deepshare.colocation.by_qad,
+        "pairs of tenants further from their quota have to keep more of their speed"
+    ),
+    key!(
+        "deepshare.share_by_prediction",
+        "",
+        Flag,
+        deepshare.colocation.by_prediction,
+        "pairs are judged by predicted slowdown; false: whatever fits into GPU memory shares"
+    ),
+    key!(
+        "deepshare.max_shared_gpus",
+        "GPUs",
+        Count32,
+        deepshare.colocation.max_gpus,
+        "widest job that shares; 0: any"
+    ),
+    key!(
+        "pair.samples",
+        "",
+        Count32,
+        run.engine.pair_samples,
+        "readings in a row below tolerance after which a pair is broken up; 0: none are"
+    ),
+    key!(
+        "pair.slack",
+        "",
+        Slack,
+        run.engine.pair_slack_ppm,
+        "how far below tolerance a reading may be before it counts; twice the noise of readings is a \
+         good choice"
+    ),
+    key!(
+        "sharing.profiles",
+        "",
+        ProfilesWord,
+        settings.sharing.profiles,
+        "hardware profiles of jobs, without which nobody shares: drawn with the seed from a built-in \
+         catalogue unless a file gives them, or none; see `profiles.file`"
+    ),
+    key!(
+        "sharing.mechanism",
+        "",
+        MechanismWord,
+        settings.sharing.mechanism,
+        "how jobs share a GPU: `mps` or `time-slicing`; decides the slowdown of pairs that no file \
+         lists"
+    ),
+    key!(
+        "sharing.prediction_r2",
+        "",
+        Chance,
+        settings.sharing.prediction_r2_milli,
+        "R² of the slowdowns that policies are told, against the true ones; 1: the truth"
+    ),
+    key!(
+        "sharing.noise",
+        "",
+        Chance,
+        settings.sharing.noise_milli,
+        "standard deviation of readings of a pair, as a share of the true speed"
+    ),
+    key!(
+        "sharing.sample_period_s",
+        "s",
+        Seconds,
+        settings.sharing.sample_period,
+        "time between two readings of a pair"
+    ),
+    key!(
+        "sharing.gpu_memory_mib",
+        "MiB",
+        Count32,
+        settings.sharing.gpu_memory_mib,
+        "memory of GPUs whose node does not say, if jobs have profiles"
+    ),
+    key!(
+        "pairs.gpu",
+        "",
+        TextOrNone,
+        settings.tables.pairs_gpu,
+        "which GPU type to take of a file of pairs that has several"
+    ),
+    key!(
         "lucid.sharing",
         "",
         SharingWord,
-        settings.lucid_sharing,
-        "when Lucid lets jobs share GPUs, with `compat = \"lucid\"`: while its forecast of arrivals \
-         is not low, always, or never"
+        lucid.sharing,
+        "when Lucid lets jobs share GPUs: while its forecast of arrivals is not low, always, or never"
+    ),
+    key!(
+        "lucid.quiet_jobs",
+        "jobs",
+        Factor,
+        lucid.quiet_milli,
+        "arrivals forecast for ten minutes at or below which Lucid does not share"
+    ),
+    key!(
+        "lucid.profiler_nodes",
+        "nodes",
+        Count32,
+        lucid.profiler_nodes,
+        "nodes that Lucid keeps for profiling runs of 200 s; 0: profiles are known"
     ),
     key!(
         "estimates.negative_as_s",

@@ -46,6 +46,10 @@ pub struct ChanceOrAuto;
 pub struct Factor;
 /// A factor, kept in thousandths; 0 is none.
 pub struct FactorOrZero;
+/// A share, in thousandths, kept in millionths.
+pub struct Slack;
+/// A word or name, or none.
+pub struct TextOrNone;
 /// A list of GPU-seconds.
 pub struct GpuSecondsList;
 /// Two instants in whole seconds, or none.
@@ -214,6 +218,28 @@ impl Kind for FactorOrZero {
     }
     fn show(value: &Option<u64>) -> Value {
         show_thousandths(value.unwrap_or(0))
+    }
+}
+
+impl Kind for Slack {
+    type Of = u32;
+    const IN_WORDS: &'static str = "a share from 0 to 1, in thousandths at the finest";
+    fn read(raw: &Raw) -> Option<u32> {
+        Chance::read(raw).map(|milli| milli * 1_000)
+    }
+    fn show(value: &u32) -> Value {
+        Chance::show(&(value / 1_000))
+    }
+}
+
+impl Kind for TextOrNone {
+    type Of = Option<String>;
+    const IN_WORDS: &'static str = "a name, or `none`";
+    fn read(raw: &Raw) -> Option<Option<String>> {
+        if is_none(raw) { Some(None) } else { raw.word().map(|word| Some(word.to_owned())) }
+    }
+    fn show(value: &Option<String>) -> Value {
+        Value::from(value.as_deref().unwrap_or("none"))
     }
 }
 

@@ -1,0 +1,110 @@
+//! What jobs that share GPUs do to each other, from the files that settings name or from chance.
+
+use crate::failure::Failure;
+use crate::settings::{ProfilesFrom, Settings};
+use crate::{lucid, terminal};
+use deepshare_interference::{
+    Assignment, ContentionModel, PairOptions, RetentionMatrix, read_pairs,
+    read_profiles,
+};
+use deepshare_lucid::{place_forecast, read_forecast, read_scores};
+use deepshare_model::Time;
+use deepshare_sim::{Interference, SharedInterference, SimSettings};
+use deepshare_trace::{Problem, Problems, Trace};
+use std::sync::Arc;
+
+/// The truth about pairs and what policies are told of it; `None` if nobody shares.
+///
+/// # Errors
+/// If a file cannot be used.
+pub fn interference(
+    settings: &Settings,
+    trace: &Trace,
+    runs: &[SimSettings],
+) -> Result<Option<SharedInterference>, Failure> {
+    let tables = &settings.tables;
+    let shared = runs.iter().any(|run| {
+        run.policy.shares() && !lucid::is_artifact(settings, run.policy.name())
+    });
+    let given = tables.profiles.is_some();
+    if !(given || (shared && settings.sharing.profiles == ProfilesFrom::Drawn)) {
+        return Ok(None);
+    }
+    let assignment = match &tables.profiles {
+        Some(path) => Assignment::from_file(&read_profiles(path)?, trace)?,
+        None => Assignment::drawn(trace, settings.seed()),
+    };
+    let options = PairOptions { gpu_type: tables.pairs_gpu.clone(), ..PairOptions::default() };
+    let pairs = tables.pairs.as_ref().map(|path| read_pairs(path, &options)).transpose()?;
+    let (catalogue, mechanism) = (&assignment.catalogue, settings.sharing.mechanism);
+    let model = ContentionModel::default();
+    let (truth, _) = RetentionMatrix::truth(catalogue, pairs.as_ref(), &model, mechanism);
+    let r_squared = f64::from(settings.sharing.prediction_r2_milli) / 1_000.0;
+    let (predicted, _) = truth.estimated(r_squared, settings.seed());
+    let mut interference = Interference::new(&assignment, &truth, &predicted);
+    interference.device_memory_mib = settings.sharing.gpu_memory_mib;
+    interference.sample_period = settings.sharing.sample_period;
+    interference.sample_noise = f64::from(settings.sharing.noise_milli) / 1_000.0;
+    if let Some(path) = &tables.workloads {
+        interference.predicted.scores = scores(path, &assignment)?;
+    }
+    Ok(Some(Arc::new(interference)))
+}
+
+/// Sharing scores by profile.
+fn scores(path: &std::path::Path, assignment: &Assignment) -> Result<Vec<u8>, Failure> {
+    let scores = read_scores(path)?;
+    let mut problems = Problems::of(&scores.file);
+    let mut found = Vec::new();
+    for profile in assignment.catalogue.profiles() {
+        let wanted = &profile.workload;
+        let known = scores.by_workload.iter().find(|(workload, _)| {
+            workload.model == wanted.model
+                && workload.dataset == wanted.dataset
+                && workload.batch == wanted.batch
+                && workload.amp == wanted.mixed_precision
+        });
+        match known {
+            Some((_, &score)) => found.push(u8::try_from(score).unwrap_or(u8::MAX)),
+            None => problems.push(Problem::of_file(
+                format!("it has no score for {wanted}"),
+                "add a row with its model, dataset, batchsize and amp",
+            )),
+        }
+    }
+    problems.check()?;
+    Ok(found)
+}
+
+/// Lucid's forecast on the trace's clock: when its first ten minutes begin, and jobs in each,
+/// thousandths.
+///
+/// # Errors
+/// If the file cannot be used, or is of another time than the trace.
+pub fn forecast(settings: &Settings, trace: &Trace) -> Result<Option<(Time, Vec<u64>)>, Failure> {
+    let Some(path) = &settings.tables.forecast else { return Ok(None) };
+    let forecast = read_forecast(path)?;
+    let start_s = trace.jobs.first().map_or(0, |job| job.submit.0 / 1_000_000);
+    let first_s = place_forecast(&forecast, trace, start_s)?;
+    // Rows before the clock's zero have passed.
+    let passed = usize::try_from(first_s.min(0).unsigned_abs().div_ceil(600)).unwrap_or(usize::MAX);
+    let from_s = first_s + i64::try_from(passed).unwrap_or(0) * 600;
+    let milli = |jobs: f64| (jobs.clamp(0.0, 1e9) * 1_000.0).round() as u64;
+    let rows = forecast.rows.iter().skip(passed).map(|row| milli(row.jobs)).collect();
+    Ok(Some((Time::from_secs(from_s.unsigned_abs()), rows)))
+}
+
+/// Says where profiles and slowdowns come from.
+pub fn advise(settings: &Settings, runs: &[SimSettings]) {
+    let Some(interference) = runs.iter().find_map(|run| run.interference.as_ref()) else { return };
+    let classes = interference.classes.len();
+    let from = match &settings.tables.profiles {
+        Some(path) => path.display().to_string(),
+        None => format!("drawn with seed {}", settings.seed()),
+    };
+    let slowdowns = match &settings.tables.pairs {
+        Some(path) => format!("{}, others by the contention model", path.display()),
+        None => "by the contention model".to_owned(),
+    };
+    terminal::say(&format!("sharing: {classes} profiles, {from}; slowdowns {slowdowns}"));
+}
