@@ -61,11 +61,27 @@ pub fn check(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
     }
 }
 
+/// When it lets jobs share.
+pub fn sharing(settings: &Settings) -> Sharing {
+    let PolicyConfig::Lucid(own) = &settings.run(POLICY).policy else {
+        unreachable!("the run of this name is Lucid's")
+    };
+    match own.sharing {
+        LucidSharing::Forecast => Sharing::Forecast,
+        LucidSharing::On => Sharing::On,
+        LucidSharing::Off => Sharing::Off,
+    }
+}
+
 /// Runs it.
 ///
 /// # Errors
 /// If a file cannot be used, or the artifact could not run this.
-pub fn run(settings: &Settings, inputs: &Inputs) -> Result<RunRecord, Failure> {
+pub fn run(
+    settings: &Settings,
+    inputs: &Inputs,
+    sharing: Sharing,
+) -> Result<RunRecord, Failure> {
     let file = |path: &Option<std::path::PathBuf>| path.clone().expect("settings were checked");
     let tables = Tables {
         profiles: read_profiles(&file(&settings.tables.profiles))?,
@@ -79,14 +95,7 @@ pub fn run(settings: &Settings, inputs: &Inputs) -> Result<RunRecord, Failure> {
     let estimates = read_estimates(path, &inputs.trace, settings.negative_estimate)?;
     let given = LucidInputs::new(&inputs.trace, &inputs.cluster, tables, &estimates.values)?;
     let own = LucidSettings {
-        sharing: match &settings.run(POLICY).policy {
-            PolicyConfig::Lucid(own) => match own.sharing {
-                LucidSharing::Forecast => Sharing::Forecast,
-                LucidSharing::On => Sharing::On,
-                LucidSharing::Off => Sharing::Off,
-            },
-            _ => unreachable!("the run of this name is Lucid's"),
-        },
+        sharing,
         skip_oversize: settings.runs[0].oversize == Oversize::Skip,
         ..LucidSettings::default()
     };

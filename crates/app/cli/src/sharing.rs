@@ -61,8 +61,8 @@ fn scores(path: &std::path::Path, assignment: &Assignment) -> Result<Vec<u8>, Fa
         let known = scores.by_workload.iter().find(|(workload, _)| {
             workload.model == wanted.model
                 && workload.dataset == wanted.dataset
-                && workload.batch == wanted.batch
-                && workload.amp == wanted.mixed_precision
+                && workload.batch == u64::from(wanted.batch)
+                && workload.amp == u64::from(wanted.mixed_precision)
         });
         match known {
             Some((_, &score)) => found.push(u8::try_from(score).unwrap_or(u8::MAX)),

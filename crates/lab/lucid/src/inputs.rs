@@ -186,12 +186,12 @@ fn check_times(trace: &Trace, vcs: &[LucidVc]) -> Result<(), LucidError> {
     Ok(problems.check()?)
 }
 
-/// The time of the forecast's first row on the trace's clock.
+/// The time of the forecast's first row on the trace's clock: by date, where the trace has dates,
+/// else the start of the clock's first day.
 ///
-/// The clock's first day is that of the forecast's dates: where the trace has dates, the day of the
-/// same date, else the first row's. In the published month the artifact's days begin 151 s after
-/// midnight, as its clock starts with the first job of April, and so its forecast comes so much
-/// late.
+/// In the published month the artifact's clock starts with the first job of April, 151 s after
+/// midnight, and it takes that for midnight. So does this, for any trace whose clock starts within
+/// one row of the forecast from midnight; others have their forecast at its own time.
 ///
 /// # Errors
 /// If no job of the trace is submitted in the time of the forecast.
@@ -204,10 +204,11 @@ pub fn place_forecast(
     let origin: Option<DateTime> =
         trace.report.origin.as_deref().and_then(|origin| origin.parse().ok());
     let Some(origin) = origin else { return Ok(start) };
+    let row = i64::try_from(ROW_S).expect("a row is short");
     let day = i64::try_from(DAY_S).expect("a day is short");
-    let first_day = seconds_between(origin.date().at(0, 0, 0, 0), forecast.first).div_euclid(day);
-    let into_day = seconds_between(forecast.first.date().at(0, 0, 0, 0), forecast.first);
-    let first_s = first_day * day + into_day;
+    let into_day = seconds_between(origin.date().at(0, 0, 0, 0), origin);
+    let slip = if day - into_day < row { into_day - day } else { into_day };
+    let first_s = seconds_between(origin, forecast.first) + if slip < row { slip } else { 0 };
     let last_s = first_s.saturating_add((forecast.rows.len() as u64 * ROW_S) as i64);
     let until = trace.jobs.last().map_or(start_s, |job| job.submit.0 / MICROS);
     if last_s < start || first_s > i64::try_from(until).unwrap_or(i64::MAX) {

@@ -25,6 +25,8 @@ mod scores;
 mod settings;
 mod sharing;
 mod simulate;
+#[cfg(test)]
+mod tests;
 mod virtual_cluster;
 mod workload;
 

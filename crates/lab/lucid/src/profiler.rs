@@ -7,6 +7,7 @@ use crate::forecast::Outlook;
 use crate::inputs::LucidInputs;
 use crate::outcome::{Level, Profiled, Scaling};
 use crate::settings::ProfilerSettings;
+use crate::simulate::Pace;
 
 /// What the artifact takes for the forecast of GPUs where there is none.
 const NO_FORECAST_GPUS: f64 = -1.0;
@@ -57,7 +58,7 @@ impl<'a> Profiler<'a> {
     ///
     /// The artifact stops after the last profile, and gives up altogether if the extra node is
     /// still there. Here the profiler idles until it can give the node back.
-    pub(crate) fn run(mut self, jobs: impl Iterator<Item = usize>) -> Profiling {
+    pub(crate) fn run(mut self, pace: Pace, jobs: impl Iterator<Item = usize>) -> Profiling {
         let widest = self.settings.widest.min(NODE_GPUS);
         let all = &self.inputs.jobs;
         let mut to_come = jobs.filter(|&job| all[job].gpus <= widest).peekable();
@@ -65,7 +66,10 @@ impl<'a> Profiler<'a> {
             return self.result;
         }
         self.level(self.inputs.start_s);
-        while let Some(now) = self.next(to_come.peek().map(|&job| all[job].submit_s)) {
+        loop {
+            let event = self.next(to_come.peek().map(|&job| all[job].submit_s));
+            let before = self.result.levels.last().map_or(0, |level| level.at_s);
+            let Some(now) = pace.next(before, event) else { break };
             self.result.ticks += 1;
             self.end(now);
             while let Some(job) = to_come.next_if(|&job| all[job].submit_s <= now) {

@@ -45,6 +45,7 @@ pub struct Pairs {
 }
 
 /// Reads profiles: a table with `job_id,model,dataset,batchsize,amp,gmem`, among others a job log.
+/// Rows without a model are passed over.
 ///
 /// # Errors
 /// If the file cannot be read, lacks a column, names a job twice or has a wrong value.
@@ -70,6 +71,10 @@ fn profiles(lines: Lines) -> Result<Profiles, TraceError> {
     let key = Key { model, dataset, batch, amp };
     let mut by_job: BTreeMap<String, Profile> = BTreeMap::new();
     while let Some(row) = table.next_row(&mut problems)? {
+        // Job logs have rows of jobs without GPUs, which compute nothing of interest here.
+        if row.text(model).is_empty() {
+            continue;
+        }
         let most = MAX_MEMORY_MIB * 1_000;
         let memory = row.scaled(memory, 3, most, "give the GPU memory in MiB");
         let memory = memory.map_err(|problem| problems.push(problem));

@@ -1,7 +1,7 @@
 //! A run in the form of every other run.
 
 use crate::outcome::LucidOutcome;
-use deepshare_metrics::{Counters, JobRecord, QuotaRecord, RunRecord, Usage, UsageMeter};
+use deepshare_metrics::{Counters, PairRecord, JobRecord, QuotaRecord, RunRecord, Usage, UsageMeter};
 use deepshare_model::{JobId, Outcome, PoolId, Span, Time};
 use deepshare_trace::Trace;
 
@@ -31,6 +31,7 @@ pub fn run_record(trace: &Trace, outcome: &LucidOutcome, estimates: String) -> R
         quota: QuotaRecord::default(),
         pool_gpus,
         residents_per_gpu: if shares { 2 } else { 1 },
+        pairs: PairRecord::default(),
         counters: Counters { events: outcome.ticks, ..Counters::default() },
     }
 }
@@ -58,6 +59,9 @@ fn job_record(trace: &Trace, outcome: &LucidOutcome, job: usize, profiler: usize
         waited: fate.map_or(Span::ZERO, |fate| Span(seconds(fate.queue_s).0)),
         preemptions: 0,
         restarts_by_failure: 0,
+        // The artifact does not say how long.
+        shared: Span::ZERO,
+        slowed: Span::ZERO,
         work_lost: Span::ZERO,
         restart_overhead: Span::ZERO,
         outcome: given.outcome,

@@ -19,12 +19,41 @@ pub fn simulate(
     inputs: &LucidInputs,
     settings: &LucidSettings,
 ) -> Result<LucidOutcome, LucidError> {
+    simulate_at(Pace::Events, inputs, settings)
+}
+
+/// How often a loop looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Only when something can change.
+    Events,
+    /// Every second, as the artifact does: to show that this changes nothing.
+    #[cfg(test)]
+    Seconds,
+}
+
+impl Pace {
+    /// The next second to look at after `now`, if `event` is when something can change.
+    pub(crate) fn next(self, _now: u64, event: Option<u64>) -> Option<u64> {
+        match self {
+            Pace::Events => event,
+            #[cfg(test)]
+            Pace::Seconds => event.map(|_| _now + 1),
+        }
+    }
+}
+
+pub(crate) fn simulate_at(
+    pace: Pace,
+    inputs: &LucidInputs,
+    settings: &LucidSettings,
+) -> Result<LucidOutcome, LucidError> {
     let fits = fitting(inputs, settings)?;
     let mut profiling = match &settings.profiler {
         None => Profiling { jobs: vec![None; inputs.jobs.len()], ..Profiling::default() },
         Some(profiler) => {
             let jobs = (0..inputs.jobs.len()).filter(|&job| fits[job]);
-            Profiler::new(inputs, profiler).run(jobs)
+            Profiler::new(inputs, profiler).run(pace, jobs)
         }
     };
     let rows = &inputs.forecast.rows;
@@ -54,7 +83,7 @@ pub fn simulate(
         let mine = jobs.clone();
         let given = (inputs, settings);
         let mut run = VirtualCluster::new(given, (vc, nodes), jobs, &switches, echo, &mut fates);
-        run.run()?;
+        run.run(pace)?;
         outcome.levels.append(&mut run.levels);
         outcome.ticks += run.ticks;
         for job in mine {

@@ -8,6 +8,7 @@ use crate::outcome::Level;
 use crate::pair_rule::{may_join, speeds};
 use crate::progress::Progress;
 use crate::settings::LucidSettings;
+use crate::simulate::Pace;
 use std::iter::Peekable;
 use std::slice::Iter;
 
@@ -88,11 +89,12 @@ impl<'a> VirtualCluster<'a> {
     }
 
     /// Runs until every job has ended.
-    pub(crate) fn run(&mut self) -> Result<(), LucidError> {
+    pub(crate) fn run(&mut self, pace: Pace) -> Result<(), LucidError> {
         self.level();
         while self.to_come.peek().is_some() || !self.pending.is_empty() || !self.running.is_empty()
         {
-            self.now = self.next().ok_or_else(|| self.stuck())?;
+            let event = self.next();
+            self.now = pace.next(self.now, event).ok_or_else(|| self.stuck())?;
             self.tick()?;
         }
         Ok(())

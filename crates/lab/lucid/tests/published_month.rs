@@ -141,3 +141,25 @@ fn sharing_always_is_worth_a_little_less_than_sharing_by_forecast() {
     let means = [mean(&ours, |record| record.jct_s), mean(&ours, |record| record.queue_s)];
     assert_eq!(means.map(f64::trunc), [12_931.0, 961.0], "{means:?}");
 }
+
+#[test]
+fn other_constants_give_what_they_give_in_the_artifact() {
+    let Some(data) = data() else { return };
+    let (_, inputs) = month(&data);
+    let published = LucidSettings::default;
+    let bare = || LucidSettings { profiler: None, ..published() };
+    let full = || LucidSettings { lenders: Vec::new(), ..bare() };
+    let score = |score_limit| LucidSettings { score_limit, ..published() };
+    for (settings, expected) in [
+        (bare(), [13_132.0, 1_103.0]),
+        (full(), [13_113.0, 1_084.0]),
+        (score(1), [13_505.0, 1_602.0]),
+        (score(0), [13_856.0, 2_053.0]),
+        (LucidSettings { priority_factor: u32::MAX, ..published() }, [13_023.0, 1_093.0]),
+        (LucidSettings { lenders: Vec::new(), ..published() }, [12_873.0, 902.0]),
+    ] {
+        let ours = records(&simulate(&inputs, &settings).unwrap());
+        let means = [mean(&ours, |record| record.jct_s), mean(&ours, |record| record.queue_s)];
+        assert_eq!(means.map(f64::trunc), expected, "{settings:?}");
+    }
+}

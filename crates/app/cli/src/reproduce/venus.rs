@@ -193,8 +193,7 @@ fn records(data: &Path, inputs: &Inputs, interrupt: &Interrupt) -> Result<Vec<Ru
         match case.sharing {
             None => runs.extend(inputs::runs(&settings, inputs)?),
             Some(sharing) => {
-                settings.lucid_sharing = sharing;
-                outside.push((at, lucid::run(&settings, inputs)?));
+                outside.push((at, lucid::run(&settings, inputs, sharing)?));
             }
         }
     }
@@ -248,6 +247,7 @@ fn settings_of(data: &Path, estimates: Option<&str>) -> Settings {
         pairs: Some(venus.join("colocate_info.csv")),
         workloads: Some(venus.join("single_data.csv")),
         forecast: Some(venus.join("Venus_throughput_pred.csv")),
+        pairs_gpu: None,
     };
     settings
 }

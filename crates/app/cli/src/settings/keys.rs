@@ -8,7 +8,7 @@ use super::choices::{
     TiesWord, TimeUnitWord,
 };
 use super::kind::{
-    Chance, Slack, TextOrNone,
+    Slack, TextOrNone,
     Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
     FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
 };

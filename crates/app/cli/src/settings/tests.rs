@@ -258,9 +258,22 @@ fn every_switch_of_deepshare_has_a_key() {
         spill: _,
         gang_guard: _,
         preemption_cap: _,
+        colocation:
+            deepshare_policies::ColocationSettings {
+                residents: _,
+                rho_min_milli: _,
+                gamma_milli: _,
+                eps_share_milli: _,
+                demand: _,
+                guaranteed_floor_milli: _,
+                candidates: _,
+                by_qad: _,
+                by_prediction: _,
+                max_gpus: _,
+            },
     } = deepshare_policies::DeepShareSettings::default();
     let keys = KEYS.iter().filter(|key| key.name.starts_with("deepshare."));
-    assert_eq!(keys.count(), 10, "and one for the ablations");
+    assert_eq!(keys.count(), 20, "and one for the ablations");
 }
 
 #[test]
@@ -287,6 +300,8 @@ fn every_field_of_the_world_has_a_key() {
         backoff_max: _,
         qad_lambda_milli: _,
         preempted_pause: _,
+        pair_samples: _,
+        pair_slack_ppm: _,
     } = deepshare_engine::EngineSettings::default();
     assert_eq!(KEYS.iter().filter(|key| key.name.starts_with("actuation.")).count(), 10);
 }

@@ -76,3 +76,60 @@ fn qssf_takes_negative_estimates_for_a_thousand_seconds() {
     assert!(said.contains("estimates.csv: line 3, column 2 (priority)"), "{said}");
     assert!(said.contains("is a negative estimate"), "{said}");
 }
+
+const TABLES: [&str; 10] = [
+    "--estimates",
+    "estimates.csv",
+    "--profiles",
+    "cluster_full_log.csv",
+    "--pairs",
+    "pairs.csv",
+    "--workloads",
+    "workloads.csv",
+    "--forecast",
+    "forecast.csv",
+];
+
+#[test]
+fn lucid_ends_short_jobs_in_its_profiler() {
+    // Two nodes of the profiler take jobs 1 and 2. When job 2 ends at 40, job 5 of another virtual
+    // cluster goes before job 3, as it is narrower, and job 3 waits for job 1.
+    let expected = [(0, 100, 0), (10, 40, 0), (100, 140, 0)];
+    assert_eq!(fates("lucid", &[&LUCID[..], &TABLES].concat()), expected);
+    let off = ["--set", "lucid.sharing=off"];
+    assert_eq!(fates("lucid", &[&LUCID[..], &TABLES, &off].concat()), expected);
+    let object = replay("lucid", &[&LUCID[..], &TABLES, &["--json"]].concat()).json();
+    let run = &object["runs"][0];
+    assert_eq!(run["policy"], "lucid");
+    assert_eq!(run["estimates"], "estimates.csv");
+    // Jobs 1 and 2 wait for nothing, job 3 80 s; job 5 for 10 s, but it has run since it came.
+    assert_eq!(run["queueing_delay_mean_s"], 22.5);
+    assert_eq!(run["jct_mean_s"], f64::from(100 + 30 + 120 + 501) / 4.0);
+    assert_eq!(run["cancelled"], 0, "the cancelled job ran to its end");
+}
+
+#[test]
+fn lucid_runs_beside_other_policies_in_the_order_asked_for() {
+    let both = ["--policy", "fifo", "--json"];
+    let object = replay("lucid", &[&LUCID[..], &TABLES, &both].concat()).json();
+    let names: Vec<_> =
+        object["runs"].as_array().unwrap().iter().map(|run| &run["policy"]).collect();
+    assert_eq!(names, ["lucid", "fifo"]);
+}
+
+#[test]
+fn lucid_says_what_it_needs() {
+    let said = replay("lucid", &TABLES).fails(2);
+    assert!(said.contains("lucid is there only as its artifact behaves"), "{said}");
+    assert!(said.contains("`--set compat=lucid`"), "{said}");
+    let said = replay("lucid", &[&LUCID[..], &TABLES[..8]].concat()).fails(2);
+    assert!(said.contains("forecast.file: lucid needs the forecast of arrivals"), "{said}");
+    let pool = ["--set", "capacity=pool", "--set", "outages.file=x.csv"];
+    let said = replay("lucid", &[&LUCID[..], &TABLES, &pool].concat()).fails(2);
+    assert!(said.contains("--set #2: capacity: lucid has virtual clusters"), "{said}");
+    assert!(said.contains("--set #3: outages.file: nodes never fail"), "{said}");
+    let (others, _) = TABLES.split_at(6);
+    let wrong = ["--workloads", "pairs.csv", "--forecast", "forecast.csv"];
+    let said = replay("lucid", &[&LUCID[..], others, &wrong].concat()).fails(2);
+    assert!(said.contains("pairs.csv: line 1: the header lacks model, dataset"), "{said}");
+}
