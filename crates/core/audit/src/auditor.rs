@@ -127,7 +127,7 @@ impl Auditor {
                 }
                 books.begin_eviction(*attempt, *reason, *preemption);
             }
-            Command::Watch { .. } => {}
+            Command::Watch { .. } | Command::Shrink { .. } => {}
             Command::Refuse { job, reason } => {
                 books.check_refusal(*job, reason)?;
                 books.job_mut(*job)?.refused = true;

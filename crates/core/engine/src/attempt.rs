@@ -2,7 +2,7 @@
 
 use crate::command::EvictReason;
 use crate::sharing::{Beside, Company, HostKind};
-use deepshare_model::{AttemptId, Class, Devices, Epoch, JobId, NodeId, Retention, Span, Time};
+use deepshare_model::{AttemptId, Class, Devices, Epoch, JobId, NodeId, Resources, Retention, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// Devices of one node.
@@ -68,6 +68,12 @@ pub struct Attempt {
     pub charged: Class,
     /// Where it runs. Emptied on release.
     pub placement: Placement,
+    /// CPU and memory that it holds beside each GPU: as its job asks, or less after a shrink.
+    pub per_gpu: Resources,
+    /// What it held before a shrink that is not confirmed yet.
+    pub(crate) resizing: Option<Resources>,
+    /// The world could not shrink it: not asked again.
+    pub(crate) rigid: bool,
     /// When it began to make progress.
     pub running_since: Option<Time>,
     /// Who shares its devices, in the order in which they joined.

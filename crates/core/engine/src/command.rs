@@ -2,7 +2,7 @@
 
 use crate::attempt::Placement;
 use crate::reason::Reason;
-use deepshare_model::{AttemptId, Class, Epoch, JobId, Retention, Span};
+use deepshare_model::{AttemptId, Class, Epoch, JobId, Resources, Retention, Span};
 use serde::{Deserialize, Serialize};
 
 /// Something the driver must do, in the order given.
@@ -66,6 +66,16 @@ pub enum Command {
         grace: Span,
         /// For whom, if it was chosen for one job.
         preemption: Option<Preemption>,
+    },
+    /// Shrink the attempt's CPU and memory in place, and tell when that is visible
+    /// ([`Event::Resized`](crate::Event::Resized)).
+    Shrink {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// The term of leadership that decided it.
+        epoch: Epoch,
+        /// What it keeps beside each GPU.
+        per_gpu: Resources,
     },
     /// Tell the job's owner that it cannot run here as things stand.
     Refuse {

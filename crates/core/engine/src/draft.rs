@@ -4,6 +4,7 @@
 //! journaled, so that a search can take them back. Nothing reaches the world until the round ends.
 
 mod share;
+mod shrink;
 
 use crate::attempt::{Attempt, AttemptState, Placement};
 use crate::command::{Command, Preemption};
@@ -14,7 +15,7 @@ use crate::queue::KeyId;
 use crate::reason::{Illegal, Reason};
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, JobId, NodeId, PoolId, Span, TenantId, Time};
+use deepshare_model::{AttemptId, Class, JobId, NodeId, PoolId, Resources, Span, TenantId, Time};
 
 /// Why an attempt is evicted.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,7 @@ enum Proposal {
     Place(AttemptId),
     Evict(AttemptId, AttemptState, Why),
     Promote(AttemptId),
+    Shrink(AttemptId, Resources),
 }
 
 /// A point of the draft to return to.
@@ -208,6 +210,7 @@ impl<'a> Draft<'a> {
                     self.state.set_attempt_state(attempt, before);
                 }
                 Proposal::Promote(attempt) => self.state.recharge(attempt, Class::BestEffort),
+                Proposal::Shrink(attempt, before) => self.state.unshrink(attempt, before),
             }
         }
     }
@@ -311,7 +314,7 @@ impl<'a> Draft<'a> {
         let evicted = |p: &Proposal| matches!(p, Proposal::Evict(id, ..) if *id == attempt);
         let Some(at) = self.journal.iter().position(evicted) else { return false };
         let spec = &self.state.job(self.state.attempt(attempt).job).spec;
-        let (tenant, per_gpu) = (spec.tenant, spec.demand.per_gpu);
+        let (tenant, per_gpu) = (spec.tenant, self.state.attempt(attempt).per_gpu);
         let placement = &self.state.attempt(attempt).placement;
         let free = placement.iter().all(|slice| {
             let node = &self.state.nodes[slice.node.index()];
@@ -369,8 +372,9 @@ impl<'a> Draft<'a> {
         let state = &mut *self.state;
         let id = AttemptId::from_index(state.attempts.len());
         state.leave_queue(job);
+        let per_gpu = state.jobs[job.index()].spec.demand.per_gpu;
         for slice in &placement {
-            let host = state.host_share(job, slice.devices);
+            let host = per_gpu.times(slice.devices.count());
             state.with_node(slice.node, |node| {
                 node.claimed = node.claimed.union(slice.devices);
                 node.take_host(host);
@@ -391,6 +395,9 @@ impl<'a> Draft<'a> {
             company: None,
             worked: Span::ZERO,
             rate_since: Time::ZERO,
+            per_gpu,
+            resizing: None,
+            rigid: false,
             running_since: None,
             counted: Default::default(),
             awaits: Vec::new(),
@@ -413,9 +420,9 @@ impl<'a> Draft<'a> {
     }
 
     fn vacate(&mut self, attempt: AttemptId) {
-        let (job, placement) = self.parts(attempt);
+        let (per_gpu, placement) = self.parts(attempt);
         for slice in placement {
-            let host = self.state.host_share(job, slice.devices);
+            let host = per_gpu.times(slice.devices.count());
             self.state.with_node(slice.node, |node| {
                 node.move_out(slice.devices, attempt);
                 node.give_host(host);
@@ -426,9 +433,9 @@ impl<'a> Draft<'a> {
     }
 
     fn reoccupy(&mut self, attempt: AttemptId) {
-        let (job, placement) = self.parts(attempt);
+        let (per_gpu, placement) = self.parts(attempt);
         for slice in placement {
-            let host = self.state.host_share(job, slice.devices);
+            let host = per_gpu.times(slice.devices.count());
             self.state.with_node(slice.node, |node| {
                 node.move_in(slice.devices, attempt);
                 node.take_host(host);
@@ -437,12 +444,12 @@ impl<'a> Draft<'a> {
         self.state.charge_attempt(attempt, true);
     }
 
-    fn parts(&self, attempt: AttemptId) -> (JobId, Placement) {
+    fn parts(&self, attempt: AttemptId) -> (Resources, Placement) {
         let attempt = self.state.attempt(attempt);
-        (attempt.job, attempt.placement.clone())
+        (attempt.per_gpu, attempt.placement.clone())
     }
 
-    /// Ends the round: evictions first, then promotions, then starts and reservations, each in
+    /// Ends the round: evictions first, then shrinks, promotions, then starts and reservations, each in
     /// proposal order.
     pub(crate) fn commit(mut self, out: &mut Vec<Command>) -> Result<(), Illegal> {
         self.hold_back(false);
@@ -458,6 +465,11 @@ impl<'a> Draft<'a> {
                     Why::Preempted(preemption) => self.state.preempt(attempt, preemption, out),
                     Why::Degraded => self.state.revoke(attempt, out),
                 }
+            }
+        }
+        for proposal in &journal {
+            if let Proposal::Shrink(attempt, _) = *proposal {
+                self.state.announce_shrink(attempt, out);
             }
         }
         for proposal in &journal {

@@ -106,6 +106,12 @@ impl Engine {
                 });
                 self.drop_void_reservations(*node, out);
             }
+            Event::Resized { attempt } => self.state.resized(*attempt, out),
+            Event::ResizeRefused { attempt } => {
+                for job in self.state.resize_refused(*attempt, out) {
+                    self.after_attempt(job, None);
+                }
+            }
             Event::Retentions { table } => self.learn_retentions(table),
             Event::PairSampled { attempts, retentions } => {
                 self.state.sampled(*attempts, *retentions);

@@ -150,6 +150,18 @@ pub enum Event {
         healthy: bool,
     },
 
+    // Resizes.
+    /// The attempt holds what it was shrunk to, and no more.
+    Resized {
+        /// Which attempt.
+        attempt: AttemptId,
+    },
+    /// The attempt cannot be shrunk. It keeps what it had.
+    ResizeRefused {
+        /// Which attempt.
+        attempt: AttemptId,
+    },
+
     // Sharing.
     /// What jobs of each profile class are predicted to keep of their solo speed beside others.
     Retentions {

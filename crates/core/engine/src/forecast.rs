@@ -195,7 +195,7 @@ impl Forecast {
             let mut node = self.contents.nodes[slot];
             let usable = state.nodes[slice.node.index()].usable();
             node.open = node.open.union(slice.devices.intersect(usable));
-            node.room.add(spec.demand.per_gpu.times(slice.devices.count()));
+            node.room.add(attempt.per_gpu.times(slice.devices.count()));
             self.put(slot, node);
         }
         if self.contents.quota.is_empty() {

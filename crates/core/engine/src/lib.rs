@@ -44,6 +44,7 @@ mod pool;
 mod qad;
 mod queue;
 mod reason;
+mod resize;
 mod settings;
 mod sharing;
 mod sleepers;

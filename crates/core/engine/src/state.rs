@@ -52,6 +52,8 @@ pub struct State {
     pub(crate) shares: bool,
     pub(crate) retentions: RetentionTable,
     pub(crate) pair_counts: PairCounts,
+    /// Shrinks under way.
+    pub(crate) resizes: u32,
     /// GPUs that waiting jobs ask for, by tenant and class.
     pub(crate) waiting_gpus: Vec<[u64; 2]>,
 }
@@ -504,8 +506,8 @@ impl State {
         result
     }
 
-    /// The host resources that a slice of the job's placement uses.
-    pub(crate) fn host_share(&self, job: JobId, devices: Devices) -> Resources {
-        self.job(job).spec.demand.per_gpu.times(devices.count())
+    /// The host resources that a slice of the attempt's placement uses.
+    pub(crate) fn host_share(attempt: &Attempt, devices: Devices) -> Resources {
+        attempt.per_gpu.times(devices.count())
     }
 }

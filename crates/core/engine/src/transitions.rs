@@ -5,7 +5,7 @@ use crate::command::{Command, EvictReason, Preemption};
 use crate::job::JobState;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, Devices, GpuTypeId, JobId, NodeId, PoolId, Span, TenantId, Time};
+use deepshare_model::{AttemptId, Class, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, Span, TenantId, Time};
 
 impl State {
     /// Takes a waiting job out of its queue.
@@ -260,7 +260,7 @@ impl State {
     /// Returns what a reserved attempt was promised. The attempt may be out of its table already.
     pub(crate) fn forget_claim(&mut self, attempt: &Attempt) {
         for slice in &attempt.placement {
-            let host = self.host_share(attempt.job, slice.devices);
+            let host = State::host_share(attempt, slice.devices);
             self.with_node(slice.node, |node| {
                 node.claimed = node.claimed.minus(slice.devices);
                 node.give_host(host);
@@ -311,6 +311,7 @@ impl State {
         }
         awaits.extend(self.holders_of_its_quota(attempt));
         awaits.retain(|&holder| self.attempt(holder).state == AttemptState::Terminating);
+        awaits.extend(self.shrinking_beside(attempt));
         awaits.sort_unstable();
         awaits.dedup();
         for &holder in &awaits {
@@ -319,6 +320,18 @@ impl State {
         let waits = !awaits.is_empty();
         self.attempts[id.index()].awaits = awaits;
         waits
+    }
+
+    /// Attempts whose CPU and memory an attempt may have been promised before they gave it.
+    fn shrinking_beside(&self, attempt: &Attempt) -> Vec<AttemptId> {
+        if self.resizes == 0 || attempt.per_gpu == Resources::default() {
+            return Vec::new();
+        }
+        let nodes = attempt.placement.iter().map(|slice| &self.nodes[slice.node.index()]);
+        let residents = nodes.flat_map(|node| {
+            node.held().iter().flat_map(|device| node.residents(device).iter().copied())
+        });
+        residents.filter(|&id| self.attempt(id).resizing.is_some()).collect()
     }
 
     /// Attempts that use the quota an attempt was promised, where more was promised than there is.
@@ -424,11 +437,14 @@ impl State {
         let job = attempt.job;
         let placement = std::mem::take(&mut attempt.placement);
         let waiters = std::mem::take(&mut attempt.waiters);
-        let running_since = attempt.running_since;
+        let (running_since, per_gpu) = (attempt.running_since, attempt.per_gpu);
+        if attempt.resizing.take().is_some() {
+            self.resizes -= 1;
+        }
         let shared = !attempt.beside.is_empty();
         let worked = self.worked(self.attempt(id));
         for slice in &placement {
-            let host = self.host_share(job, slice.devices);
+            let host = per_gpu.times(slice.devices.count());
             self.with_node(slice.node, |node| {
                 node.move_out(slice.devices, id);
                 node.give_host(host);
@@ -445,6 +461,17 @@ impl State {
         self.pools[pool].dirty = true;
         let stint = running_since.map_or(Span::ZERO, |since| self.now.saturating_since(since));
         self.book_progress(job, stint, worked);
+        self.release_waiters(id, waiters, out);
+        job
+    }
+
+    /// Starts whoever waited for an attempt, and for nobody else.
+    pub(crate) fn release_waiters(
+        &mut self,
+        id: AttemptId,
+        waiters: Vec<AttemptId>,
+        out: &mut Vec<Command>,
+    ) {
         for waiter in waiters {
             let awaits = &mut self.attempts[waiter.index()].awaits;
             awaits.retain(|&holder| holder != id);
@@ -452,7 +479,6 @@ impl State {
                 self.start(waiter, out);
             }
         }
-        job
     }
 
     /// A node that changed pools gives what its old pool's jobs leave to its new pool, which has no

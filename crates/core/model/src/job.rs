@@ -89,8 +89,31 @@ pub struct JobSpec {
     pub sharing: Sharing,
     /// Its hardware profile's class, where known.
     pub profile: Option<ProfileClassId>,
+    /// CPU and memory beside each GPU that would be enough, as a vertical autoscaler recommends.
+    pub recommended: Option<Resources>,
     /// Run time promised by the owner, where given (a wall-time limit or an annotation).
     pub requested_time: Option<Span>,
+}
+
+/// What a shrunk job keeps beyond what is recommended: a tenth of it, and at least half a core and
+/// 256 MiB (spec §7).
+const HEADROOM: Resources = Resources { cpu_milli: 500, memory_mib: 256 };
+
+impl JobSpec {
+    /// The least CPU and memory beside each GPU to which the job may be shrunk in place: the
+    /// recommendation and headroom, and never more than it asks for. `None` without a recommendation.
+    pub fn least_per_gpu(&self) -> Option<Resources> {
+        let recommended = self.recommended?;
+        let with_headroom = |amount: u64, least: u64| {
+            amount.saturating_add(amount.div_ceil(10).max(least))
+        };
+        let (cpu, memory) = (recommended.cpu_milli, recommended.memory_mib);
+        let asked = self.demand.per_gpu;
+        Some(Resources {
+            cpu_milli: with_headroom(cpu, HEADROOM.cpu_milli).min(asked.cpu_milli),
+            memory_mib: with_headroom(memory, HEADROOM.memory_mib).min(asked.memory_mib),
+        })
+    }
 }
 
 /// How a job ended.

@@ -28,7 +28,7 @@ mod victims;
 
 pub use colocate::{ColocationSettings, PressureDemand};
 use colocate::Pressure;
-use deepshare_engine::{Draft, Placer, Policy, Preemption, Rank, Reason, State};
+use deepshare_engine::{Draft, PairTest, Placer, Policy, Preemption, Rank, Reason, State};
 use deepshare_model::{Class, JobId, Span};
 use order::{Order, serve};
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,8 @@ pub struct DeepShareSettings {
     pub spill: bool,
     /// A gang wider than a node has nodes set aside for it after waiting this long; 0 = never.
     pub gang_guard: Span,
+    /// Shrink best-effort jobs' CPU and memory in place for guaranteed ones.
+    pub shrink: bool,
     /// When two jobs share devices (spec §5).
     pub colocation: ColocationSettings,
     /// Preemptions within an hour after which a job is a victim only if there is no other; 0 = none.
@@ -72,6 +74,7 @@ impl Default for DeepShareSettings {
             spill: false,
             gang_guard: Span::from_secs(5_400),
             preemption_cap: 3,
+            shrink: true,
             colocation: ColocationSettings::default(),
         }
     }
@@ -136,6 +139,14 @@ impl Policy for DeepShare {
     }
 }
 
+/// True if CPU or memory beside a shared device is what a job lacks.
+fn lacks_host(reason: &Reason) -> bool {
+    match reason {
+        Reason::NoPartner(refusal) => refusal.test == PairTest::Host,
+        reason => matches!(reason, Reason::NotEnoughHost { .. }),
+    }
+}
+
 /// Charges running jobs beyond their quota to quota that came free, in order of submission.
 pub(crate) fn promote_spilled(draft: &mut Draft<'_>) {
     let freed = draft.take_freed_quotas();
@@ -151,7 +162,8 @@ pub(crate) fn promote_spilled(draft: &mut Draft<'_>) {
 
 impl DeepShare {
     /// Places a guaranteed job, least disruptive first: on free devices, on free devices of nodes
-    /// set aside for a gang, on those of victims.
+    /// set aside for a gang, beside another job, on either once best-effort jobs have been shrunk, on
+    /// the devices of victims.
     fn start_guaranteed(
         &self,
         draft: &mut Draft<'_>,
@@ -172,8 +184,12 @@ impl DeepShare {
             draft.hold_back(true);
             return Ok(());
         }
+        let host_short = matches!(refused, Reason::NotEnoughHost { .. });
         let shares = self.share(draft, job, Class::Guaranteed, refused, pressure);
-        let placed = shares.is_ok() || self.reclaim_for(draft, job);
+        let shrinks = shares.as_ref().is_err_and(|why| host_short || lacks_host(why));
+        let placed = shares.is_ok()
+            || (shrinks && self.shrink_for(draft, job, pressure))
+            || self.reclaim_for(draft, job);
         draft.hold_back(true);
         if placed { Ok(()) } else { shares }
     }
@@ -189,6 +205,31 @@ impl DeepShare {
         pressure: &mut Pressure,
     ) -> Result<(), Reason> {
         self.find_partner(draft, job, charge, pressure).map_err(|why| why.unwrap_or(refused))
+    }
+
+    /// Shrinks best-effort jobs, in place, as far as it takes to place a job that lacks CPU or memory
+    /// on free devices or beside another job; the others keep what they have.
+    fn shrink_for(&self, draft: &mut Draft<'_>, job: JobId, pressure: &mut Pressure) -> bool {
+        if !self.settings.shrink {
+            return false;
+        }
+        let mark = draft.mark();
+        let state = draft.state();
+        let running = state.reclaimable(draft.pool()).map(|(_, attempt)| attempt.id);
+        let mut shrunk: Vec<_> = running.filter(|&id| state.shrinks_to(id).is_some()).collect();
+        // Who would run longest gives first.
+        shrunk.retain(|&id| draft.shrink(id));
+        let placed = !shrunk.is_empty()
+            && (draft.place_as(job, Class::Guaranteed).is_ok()
+                || self.find_partner(draft, job, Class::Guaranteed, pressure).is_ok());
+        if !placed {
+            draft.undo_to(mark);
+            return false;
+        }
+        for id in shrunk.into_iter().rev() {
+            draft.unshrink(id);
+        }
+        true
     }
 
     /// Evicts the victims of least Φ and places the job on their devices, if there are any.

@@ -141,6 +141,8 @@ mod tests {
             waited: Span::ZERO,
             preemptions: 0,
             restarts_by_failure: 0,
+            shared: Span::ZERO,
+            slowed: Span::ZERO,
             work_lost: Span::ZERO,
             restart_overhead: Span::ZERO,
             outcome: Outcome::Succeeded,

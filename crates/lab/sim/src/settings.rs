@@ -41,6 +41,9 @@ pub struct SimSettings {
     pub actuation: Actuation,
     /// What jobs on one device do to each other; without it nobody shares.
     pub interference: Option<SharedInterference>,
+    /// CPU and memory that would be enough for a best-effort job, as shares of what it asks for: the
+    /// least and the most, thousandths. Drawn, as no trace has recommendations.
+    pub recommended_milli: (u32, u32),
     /// When nodes are away.
     pub outages: Outages,
     /// What to do about jobs that can never run.
@@ -67,6 +70,7 @@ impl SimSettings {
             finish_lag: Span::ZERO,
             actuation: Actuation::default(),
             interference: None,
+            recommended_milli: (400, 900),
             outages: Outages::None,
             oversize: Oversize::Error,
             audit: false,

@@ -44,6 +44,7 @@ pub fn simulate(
     let mut workload = Workload::new(trace, cluster, settings.engine.capacity)?;
     let class_seed = settings.class_seed.unwrap_or(settings.seed);
     settings.classes.assign(&mut workload.jobs, class_seed);
+    workload.recommend(settings.recommended_milli, settings.seed);
     if let Some(interference) = &settings.interference {
         workload.profile(interference, settings.policy.shares());
     }

@@ -2,6 +2,7 @@
 
 use crate::error::SimError;
 use crate::interference::Interference;
+use crate::world::stream;
 use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, Reason};
 use deepshare_model::{
     Class, Demand, JobId, JobSpec, Layout, NodeId, NodeSpec, PoolId, Quota, Resources, Sharing,
@@ -9,7 +10,11 @@ use deepshare_model::{
 };
 use deepshare_policies::PolicyConfig;
 use deepshare_trace::{Cluster, Trace, TraceJob};
+use rand::RngExt;
 use std::collections::BTreeMap;
+
+/// The random stream of recommendations.
+const RECOMMENDATIONS: u64 = 1 << 33;
 
 /// A trace and a cluster in the engine's terms: what a run begins with.
 #[derive(Clone, Debug)]
@@ -152,6 +157,22 @@ impl Workload {
         }
     }
 
+    /// Draws what a vertical autoscaler would recommend for best-effort jobs that ask for CPU or
+    /// memory: a share of it, the same for both.
+    pub(crate) fn recommend(&mut self, (least, most): (u32, u32), seed: u64) {
+        let mut rng = stream(seed, RECOMMENDATIONS);
+        for job in &mut self.jobs {
+            let share = u64::from(rng.random_range(least..=most.max(least)));
+            let asked = job.demand.per_gpu;
+            if job.class == Class::BestEffort && asked != Resources::default() {
+                job.recommended = Some(Resources {
+                    cpu_milli: asked.cpu_milli * share / 1_000,
+                    memory_mib: asked.memory_mib * share / 1_000,
+                });
+            }
+        }
+    }
+
     /// Why a job can never run, with the tenant's name and what to do about a quota.
     fn in_words(&self, spec: &JobSpec, reason: &Reason) -> String {
         let class = spec.class.name();
@@ -207,6 +228,7 @@ impl Limits {
             },
             sharing: Sharing::default(),
             profile: None,
+            recommended: None,
             requested_time: job.requested_time,
         }
     }

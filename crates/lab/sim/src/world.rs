@@ -201,6 +201,7 @@ impl World {
             Command::Evict { attempt, reason, .. } => self.evict(now, *attempt, *reason),
             // Promises and refusals are words: nothing moves in the world.
             Command::Reserve { attempt, job, .. } => self.note(*attempt, *job, Truth::Gone),
+            Command::Shrink { attempt, .. } => self.shrink(now, *attempt),
             Command::Watch { attempt, partner, tolerance } => {
                 self.pair(now, *attempt, *partner, *tolerance);
             }
@@ -349,6 +350,20 @@ impl World {
                 self.stop(now, attempt);
             }
         }
+    }
+
+    /// An attempt's pod is resized in place, or cannot be.
+    fn shrink(&mut self, now: Time, attempt: AttemptId) {
+        if self.ideal {
+            self.news.push_back(Event::Resized { attempt });
+            return;
+        }
+        let at = now + self.chance.start_delay();
+        let event = match self.chance.rejected() {
+            true => Event::ResizeRefused { attempt },
+            false => Event::Resized { attempt },
+        };
+        self.queue.push(at, Due::News(event));
     }
 
     /// Ends a stint before the job's end: what it did is kept as far as checkpoints go.

@@ -69,6 +69,7 @@ fn deepshare(rng: &mut Pcg64Mcg) -> PolicyConfig {
         spill: rng.random_bool(0.5),
         gang_guard: Span::from_secs([0, 1, 30, 3_600][rng.random_range(0..4)]),
         preemption_cap: rng.random_range(0..4),
+        shrink: rng.random_bool(0.8),
         colocation: ColocationSettings { residents: 1, ..ColocationSettings::default() },
     })
 }

@@ -8,7 +8,7 @@ use super::choices::{
     TiesWord, TimeUnitWord,
 };
 use super::kind::{
-    Slack, TextOrNone,
+    ChanceRange, Slack, TextOrNone,
     Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
     FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
 };
@@ -473,6 +473,22 @@ pub const KEYS: &[Key] = &[
         Count32,
         deepshare.preemption_cap,
         "preemptions within an hour after which a job is a victim only if there is no other; 0: none"
+    ),
+    key!(
+        "deepshare.shrink",
+        "",
+        Flag,
+        deepshare.shrink,
+        "shrink best-effort jobs' CPU and memory in place for guaranteed ones that lack them"
+    ),
+    key!(
+        "shrink.recommended",
+        "",
+        ChanceRange,
+        run.recommended_milli,
+        "CPU and memory that would be enough for a best-effort job, as a share of what it asks for: \
+         drawn between these two; the least it is shrunk to is a tenth more, and at least half a core \
+         and 256 MiB"
     ),
     key!(
         "deepshare.k",

@@ -46,6 +46,8 @@ pub struct ChanceOrAuto;
 pub struct Factor;
 /// A factor, kept in thousandths; 0 is none.
 pub struct FactorOrZero;
+/// The least and the most of a share, kept in thousandths.
+pub struct ChanceRange;
 /// A share, in thousandths, kept in millionths.
 pub struct Slack;
 /// A word or name, or none.
@@ -218,6 +220,29 @@ impl Kind for FactorOrZero {
     }
     fn show(value: &Option<u64>) -> Value {
         show_thousandths(value.unwrap_or(0))
+    }
+}
+
+impl Kind for ChanceRange {
+    type Of = (u32, u32);
+    const IN_WORDS: &'static str = "a share from 0 to 1, or the least and the most as `[0.4, 0.9]`";
+    fn read(raw: &Raw) -> Option<(u32, u32)> {
+        let share = |value: &Value| {
+            let milli = thousandths(value).filter(|&milli| milli <= 1_000)?;
+            u32::try_from(milli).ok()
+        };
+        let ends: Option<Vec<u32>> = raw.items().iter().map(share).collect();
+        match ends?.as_slice() {
+            [always] => Some((*always, *always)),
+            [least, most] if least <= most => Some((*least, *most)),
+            _ => None,
+        }
+    }
+    fn show(value: &(u32, u32)) -> Value {
+        if value.0 == value.1 {
+            return Chance::show(&value.0);
+        }
+        Value::Array([value.0, value.1].iter().map(Chance::show).collect())
     }
 }
 

@@ -258,6 +258,7 @@ fn every_switch_of_deepshare_has_a_key() {
         spill: _,
         gang_guard: _,
         preemption_cap: _,
+        shrink: _,
         colocation:
             deepshare_policies::ColocationSettings {
                 residents: _,
@@ -273,7 +274,7 @@ fn every_switch_of_deepshare_has_a_key() {
             },
     } = deepshare_policies::DeepShareSettings::default();
     let keys = KEYS.iter().filter(|key| key.name.starts_with("deepshare."));
-    assert_eq!(keys.count(), 20, "and one for the ablations");
+    assert_eq!(keys.count(), 21, "and one for the ablations");
 }
 
 #[test]

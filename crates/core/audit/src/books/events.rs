@@ -45,7 +45,10 @@ impl Books {
             Event::Estimated { job, .. } => {
                 self.job(*job)?;
             }
-            Event::Checkpoint { .. } | Event::Retentions { .. } | Event::PairSampled { .. } => {}
+            Event::Checkpoint { .. }
+            | Event::Resized { .. }
+            | Event::ResizeRefused { .. }
+            | Event::Retentions { .. } | Event::PairSampled { .. } => {}
             Event::Cancelled { job } => self.cancel(*job)?,
             Event::Held { job } => {
                 let job = self.job_mut(*job)?;

@@ -128,6 +128,7 @@ impl World {
             demand,
             sharing: Sharing::default(),
             profile: None,
+            recommended: None,
             requested_time: None,
         };
         let job = JobId(self.jobs);

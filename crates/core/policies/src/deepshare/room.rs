@@ -55,7 +55,7 @@ pub(super) fn given(
     let mut freed = Resources::default();
     for device in node.held().iter() {
         for &id in node.residents(device).iter().filter(|&&id| gone(id)) {
-            freed.add(state.job(state.attempt(id).job).spec.demand.per_gpu);
+            freed.add(state.attempt(id).per_gpu);
         }
     }
     let host = node.host_room_with(freed);

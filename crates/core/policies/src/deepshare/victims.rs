@@ -318,8 +318,7 @@ impl<'a> Search<'a> {
         let mut freed = Resources::default();
         for (party, devices) in set {
             for victim in party {
-                let job = self.state.attempt(victim.attempt).job;
-                let per_gpu = self.state.job(job).spec.demand.per_gpu;
+                let per_gpu = self.state.attempt(victim.attempt).per_gpu;
                 freed.add(per_gpu.times(devices.count()));
             }
         }

@@ -273,6 +273,7 @@ impl World {
             }
             Command::Reserve { .. } => self.tally.reservations += 1,
             Command::Watch { .. }
+            | Command::Shrink { .. }
             | Command::Promote { .. }
             | Command::ReleaseReservation { .. }
             | Command::Refuse { .. } => {}

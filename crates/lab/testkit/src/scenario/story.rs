@@ -274,6 +274,12 @@ impl Story {
                 let takes = std::mem::take(&mut self.jobs[job.index()].fate.bind_takes);
                 self.at_once_or_later(takes, Due::Binds(attempt));
             }
+            Command::Shrink { attempt, per_gpu, .. } => {
+                let (cpu, memory) = (per_gpu.cpu_milli, per_gpu.memory_mib);
+                let name = self.attempt_name(attempt);
+                self.say(format_args!("shrink {name} to {cpu}m {memory}Mi"));
+                self.news.push_back(Event::Resized { attempt });
+            }
             Command::Watch { attempt, partner, tolerance } => {
                 let (joined, there) = (self.attempt_name(attempt), self.attempt_name(partner));
                 self.say(format_args!("watch {joined} beside {there} at {tolerance}"));

@@ -191,6 +191,7 @@ impl Source {
             demand,
             sharing: Sharing::default(),
             profile: None,
+            recommended: None,
             requested_time: None,
         };
         let job = JobId::from_index(engine.state().jobs().len());
