@@ -28,7 +28,6 @@ fn trace(rows: &[Row]) -> Trace {
         outcome: Outcome::Succeeded,
         class: Some(class),
         priority: 0,
-        recommended: None,
         requested_time: None,
         cancel: None,
         hold_until: None,
