@@ -47,6 +47,9 @@ const BLOX: &str = "blox_llm_colocation/norm_speed.csv";
 /// Pairs that are never fitted on.
 const LUCID: &str = "lucid_venus/colocate_info.csv";
 
+/// Compute and bandwidth of a model with a batch.
+type Counters = BTreeMap<(String, u32), (f64, f64)>;
+
 /// Everything to fit on.
 pub fn load(data: &Path) -> Result<Measurements, String> {
     let mut all = Measurements::default();
@@ -81,7 +84,7 @@ impl Measurements {
         source: String,
         device: &str,
         known: &mut BTreeMap<(String, Workload), usize>,
-        counters: &BTreeMap<(String, u32), (f64, f64)>,
+        counters: &Counters,
     ) {
         let index = self.sources.len();
         self.sources.push(source);
@@ -127,7 +130,7 @@ fn plain_name(model: &str) -> String {
 
 /// MISO's counters of the job types that Gavel has too: model and batch to (compute, bandwidth).
 /// Its other models have Gavel's names at most, not their data sets.
-fn counters(data: &Path) -> Result<BTreeMap<(String, u32), (f64, f64)>, String> {
+fn counters(data: &Path) -> Result<Counters, String> {
     let mut counters = BTreeMap::new();
     for model in ["cyclegan", "transformer"] {
         let file = |counter: &str| -> Result<BTreeMap<String, f64>, String> {
