@@ -17,8 +17,8 @@ fn two(first: LucidJob, second: LucidJob) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_job_joins_another_though_gpus_are_idle_and_a_guest_that_ends_frees_its_host() {
-    // The guest needs 40 s for its 20 and is seen to have ended at 51. The host did 10 s alone and 41
-    // at half speed; 69.5 are left.
+    // The guest needs 40 s for its 20 and is seen to have ended at 51. The host did 10 s alone and
+    // 41 at half speed; 69.5 are left.
     assert_eq!(two(job(0, 1, 100), job(10, 1, 20)), [(0, 51 + 70 + 1), (10, 51)]);
 }
 
@@ -28,8 +28,8 @@ fn a_guest_whose_host_ended_first_stays_slow_and_alone_for_good() {
     world.jobs = vec![job(0, 1, 20), job(10, 1, 40), job(40, 1, 10)];
     let records = records(&world, &on());
     let ends: Vec<u64> = records.iter().map(|record| record.end_s).collect();
-    // The host ends at 31. The guest goes on at half speed: 80 s for its 40. The third job would like
-    // to join it and must not: it has a GPU to itself.
+    // The host ends at 31. The guest goes on at half speed: 80 s for its 40. The third job would
+    // like to join it and must not: it has a GPU to itself.
     assert_eq!(ends, [31, 10 + 80 + 1, 40 + 10 + 1]);
     let shared: Vec<bool> = records.iter().map(|record| record.shared).collect();
     assert_eq!(shared, [true, true, false]);
@@ -39,8 +39,8 @@ fn a_guest_whose_host_ended_first_stays_slow_and_alone_for_good() {
 fn a_host_that_was_freed_is_joined_again() {
     let mut world = inputs(&[1]);
     world.jobs = vec![job(0, 1, 100), job(10, 1, 20), job(60, 1, 5)];
-    // Freed at 51 with 69.5 s left; nine seconds later, at 60, it has 60.5. Ten seconds at half speed
-    // and the one in which the guest is seen to have ended leave 55.
+    // Freed at 51 with 69.5 s left; nine seconds later, at 60, it has 60.5. Ten seconds at half
+    // speed and the one in which the guest is seen to have ended leave 55.
     assert_eq!(fates(&world, &on()), [(0, 71 + 55 + 1), (10, 51), (60, 71)]);
 }
 
@@ -129,7 +129,7 @@ fn sharing_follows_the_forecast_at_whole_hundreds_of_seconds() {
     }
     world.jobs = vec![job(0, 8, 5_000), job(10, 8, 3_000)];
     let fate = fates(&world, &bare(Sharing::Forecast));
-    // The row of 1,200 s goes then; of the five after it, the last is the first with 9 jobs, and their
-    // mean of 1.8 is too few. At 1,800 s it is 3.6.
+    // The row of 1,200 s goes then; of the five after it, the last is the first with 9 jobs, and
+    // their mean of 1.8 is too few. At 1,800 s it is 3.6.
     assert_eq!(fate[1].0, 1_800);
 }

@@ -66,8 +66,8 @@ fn lenders_miss_a_node_and_who_cannot_run_then_is_named() {
     assert!(simulate(&world, &off()).is_ok());
     let lent = LucidSettings { lenders: vec!["vc0".to_owned()], ..off() };
     let said = simulate(&world, &lent).unwrap_err().to_string();
-    let expected = "1 jobs can never run on this cluster, first at-0-for-10 (line 2): it asks for 24 \
-                    GPUs, and vc0 has 2 nodes of 8 beside the one that the profiler has";
+    let expected = "1 jobs can never run on this cluster, first at-0-for-10 (line 2): it asks for \
+                    24 GPUs, and vc0 has 2 nodes of 8 beside the one that the profiler has";
     assert!(said.starts_with(expected), "{said}");
     let skip = LucidSettings { skip_oversize: true, ..lent };
     let records = simulate(&world, &skip).unwrap().records;

@@ -14,9 +14,9 @@ pub(super) const OTHER: usize = 1;
 /// One that was not.
 pub(super) const UNMEASURED: usize = 2;
 
-/// Virtual clusters with these nodes, called `vc0`, `vc1` and so on, without jobs. Workload 0 goes at
-/// half speed beside its like; beside workload 1 it goes at 0.25 and that at 0.5. For ten days many
-/// jobs and GPUs are forecast.
+/// Virtual clusters with these nodes, called `vc0`, `vc1` and so on, without jobs. Workload 0 goes
+/// at half speed beside its like; beside workload 1 it goes at 0.25 and that at 0.5. For ten days
+/// many jobs and GPUs are forecast.
 pub(super) fn inputs(nodes: &[u32]) -> LucidInputs {
     let workload = |model: &str| Workload {
         model: model.to_owned(),
