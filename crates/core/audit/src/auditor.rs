@@ -2,6 +2,7 @@
 
 use crate::books::{After, Assurance, Books};
 use crate::report::{AuditReport, JobCounts};
+use crate::share_rules::ShareRules;
 use crate::violation::{Standing, Violation};
 use crate::work_ledger::WorkLedger;
 use deepshare_engine::{Command, EngineSettings, Event, State};
@@ -60,6 +61,13 @@ impl Auditor {
         self
     }
 
+    /// The policy lets two jobs share devices, under these rules. Default: a device has one holder.
+    #[must_use]
+    pub fn shares(mut self, rules: ShareRules) -> Auditor {
+        self.books.shares = Some(rules);
+        self
+    }
+
     /// Works out every tenant's quota assurance degree slot by slot and holds the engine's against
     /// it. Costs O(jobs so far) a step: for tests.
     #[must_use]
@@ -96,19 +104,23 @@ impl Auditor {
         if now != books.now {
             return Err(Violation::CommandOffStep { now, step: books.now });
         }
+        if !matches!(command, Command::Watch { .. }) {
+            books.check_watched()?;
+        }
         match command {
             Command::Reserve { attempt, job, charged, placement } => {
-                books.check_reserve(*attempt, *job, *charged, placement)?;
+                let joins = books.check_reserve(*attempt, *job, *charged, placement)?;
                 books.check_victims(*job, placement, self.reclaims)?;
-                books.promise(*attempt, *job, *charged, placement);
+                books.promise(*attempt, *job, *charged, placement, joins);
             }
             Command::Start { attempt, epoch, job, charged, placement } => {
                 if attempt.index() < books.attempts.len() {
                     books.check_reserved_start(*attempt, *epoch, *job, placement)?;
                 } else {
-                    books.check_direct_start(*attempt, *epoch, *job, *charged, placement)?;
+                    let joins =
+                        books.check_direct_start(*attempt, *epoch, *job, *charged, placement)?;
                     books.check_victims(*job, placement, self.reclaims)?;
-                    books.promise(*attempt, *job, *charged, placement);
+                    books.promise(*attempt, *job, *charged, placement, joins);
                 }
                 books.occupy(*attempt);
             }
@@ -127,7 +139,13 @@ impl Auditor {
                 }
                 books.begin_eviction(*attempt, *reason, *preemption);
             }
-            Command::Watch { .. } | Command::Shrink { .. } => {}
+            Command::Shrink { .. } => {}
+            Command::Watch { attempt, partner, tolerance } => {
+                let pair = books.check_watch(*attempt, *partner, *tolerance)?;
+                books.pairs.insert(*attempt, pair);
+                books.step.unwatched = None;
+                books.step.attempts.push(*partner);
+            }
             Command::Refuse { job, reason } => {
                 books.check_refusal(*job, reason)?;
                 books.job_mut(*job)?.refused = true;
@@ -163,6 +181,9 @@ impl Auditor {
             self.rounds = (state.rounds(), slot);
         }
         // A slot that had its round already has no other.
+        if held {
+            self.books.check_degraded_part()?;
+        }
         let idle = self.books.step.woken && (slot.is_none() || slot > last_slot);
         match self.reclaims {
             Some(_) if held || idle => self.books.check_nobody_left_waiting(),

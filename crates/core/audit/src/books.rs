@@ -6,12 +6,16 @@ mod events;
 mod gpu_time;
 pub(crate) mod job;
 pub(crate) mod node;
+pub(crate) mod pairs;
 mod tenants;
 
+use crate::share_rules::ShareRules;
 use crate::violation::{Duty, HostUse, Violation};
 pub(crate) use assurance::Assurance;
 use attempt::{Attempt, Ending};
-use deepshare_engine::{AttemptState, EngineSettings, EvictReason, Placement, Preemption};
+use deepshare_engine::{
+    AttemptState, EngineSettings, EvictReason, Placement, Preemption, RetentionTable,
+};
 use deepshare_model::{
     AttemptId, Class, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Span, TenantId,
     Time,
@@ -19,6 +23,7 @@ use deepshare_model::{
 use gpu_time::GpuTimes;
 use job::Job;
 use node::Node;
+use pairs::{Joining, Pair};
 use std::collections::BTreeMap;
 use tenants::Tenants;
 
@@ -42,6 +47,11 @@ pub(crate) struct Books {
     pub attempt_time: GpuTime,
     /// Quota assurance degrees, if they are to be checked.
     pub assurance: Option<Assurance>,
+    /// What pairs must satisfy; `None` where a device has one holder.
+    pub shares: Option<ShareRules>,
+    /// By the attempt that joined.
+    pub pairs: BTreeMap<AttemptId, Pair>,
+    pub retentions: RetentionTable,
     pub step: Step,
 }
 
@@ -62,6 +72,12 @@ pub(crate) struct Step {
     pub yielded: BTreeMap<(TenantId, Class, GpuTypeId), u32>,
     /// Who was evicted for whom, in the order decided.
     pub reclaims: Vec<Reclaim>,
+    /// Ended because their pairs were slower than they may be.
+    pub revoked: Vec<AttemptId>,
+    /// Started beside somebody, with whom it is to be watched.
+    pub unwatched: Option<(AttemptId, AttemptId)>,
+    /// Predictions changed.
+    pub retentions: bool,
     /// The policy was asked to decide.
     pub woken: bool,
 }
@@ -105,6 +121,9 @@ impl Books {
             gpu_times: GpuTimes::default(),
             attempt_time: GpuTime::default(),
             assurance: None,
+            shares: None,
+            pairs: BTreeMap::new(),
+            retentions: RetentionTable::default(),
             step: Step::default(),
         }
     }
@@ -171,7 +190,14 @@ impl Books {
     }
 
     /// Books a new attempt: reserved, until [`Books::occupy`] starts it.
-    pub fn promise(&mut self, id: AttemptId, job: JobId, charged: Class, placement: &Placement) {
+    pub fn promise(
+        &mut self,
+        id: AttemptId,
+        job: JobId,
+        charged: Class,
+        placement: &Placement,
+        joins: Option<Joining>,
+    ) {
         let gpu_type = self.nodes[placement[0].node.index()].spec.gpu_type;
         for slice in placement {
             self.change_node(slice.node, |node| node.claim(slice.devices, id));
@@ -198,6 +224,7 @@ impl Books {
             has_run: false,
             ran_since: None,
             spared_until: Time::ZERO,
+            joins,
         });
         for reclaim in &mut self.step.reclaims {
             reclaim.served |= reclaim.beneficiary == job;
@@ -223,7 +250,13 @@ impl Books {
         let attempt = &mut self.attempts[id.index()];
         attempt.reached = AttemptState::Binding;
         attempt.started_at = Some(self.now);
-        for slice in attempt.placement.clone() {
+        let placement = attempt.placement.clone();
+        let first = placement.first().and_then(|slice| Some((slice.node, slice.devices.iter().next()?)));
+        let there = first.and_then(|(node, device)| {
+            self.nodes[node.index()].holders[device as usize].first().copied()
+        });
+        self.step.unwatched = there.map(|host| (id, host));
+        for slice in placement {
             self.change_node(slice.node, |node| {
                 node.unclaim(slice.devices, id);
                 node.hold(slice.devices, id);
@@ -250,7 +283,10 @@ impl Books {
         }
         let attempt = &mut self.attempts[id.index()];
         attempt.ending = Some(Ending::Evicted(reason));
-        if reason == EvictReason::Preempted {
+        if reason == EvictReason::Degraded {
+            self.step.revoked.push(id);
+        }
+        if matches!(reason, EvictReason::Preempted | EvictReason::Degraded) {
             let (gpu_type, spec) = (attempt.gpu_type, &self.jobs[attempt.job.index()].spec);
             let charged = attempt.charged;
             for tenant in self.tenants.lineage(spec.tenant) {
@@ -268,6 +304,7 @@ impl Books {
         let placement = std::mem::take(&mut attempt.placement);
         let (job, gpu_type, started_at) = (attempt.job, attempt.gpu_type, attempt.started_at);
         let charged = attempt.charged;
+        self.part(id);
         for slice in placement {
             self.change_node(slice.node, |node| {
                 node.unclaim(slice.devices, id);
@@ -324,7 +361,7 @@ impl Books {
     pub fn host_use(&self, id: NodeId, counted: impl Fn(&Attempt) -> bool) -> HostUse {
         let node = &self.nodes[id.index()];
         let mut used = HostUse::default();
-        for attempt in node.holder.iter().chain(&node.claimant).flatten() {
+        for attempt in node.holders.iter().flatten().chain(node.claimant.iter().flatten()) {
             let attempt = &self.attempts[attempt.index()];
             if counted(attempt) {
                 used.add(self.jobs[attempt.job.index()].spec.demand.per_gpu, 1);
@@ -337,21 +374,25 @@ impl Books {
     pub fn attempts_on(&self, id: NodeId) -> Vec<AttemptId> {
         let node = &self.nodes[id.index()];
         let mut found: Vec<_> =
-            node.holder.iter().chain(&node.claimant).flatten().copied().collect();
+            node.holders.iter().flatten().chain(node.claimant.iter().flatten()).copied().collect();
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    /// Claimants of an attempt's devices.
-    pub fn claimants_over(&self, attempt: &Attempt) -> Vec<AttemptId> {
-        let slices = attempt.placement.iter();
+    /// Claimants of an attempt's devices, those apart who are to share them with it.
+    pub fn claimants_over(&self, holder: AttemptId) -> Vec<AttemptId> {
+        let slices = self.attempts[holder.index()].placement.iter();
         let mut found: Vec<_> = slices
             .flat_map(|slice| {
                 let node = &self.nodes[slice.node.index()];
                 slice.devices.iter().filter_map(|device| node.claimant[device as usize])
             })
             .collect();
+        found.retain(|&id| {
+            let joins = self.attempts[id.index()].joins.as_ref();
+            joins.is_none_or(|joins| joins.host != holder)
+        });
         found.sort_unstable();
         found.dedup();
         found

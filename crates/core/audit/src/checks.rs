@@ -3,9 +3,11 @@
 
 pub(crate) mod conservation;
 mod eviction;
+mod pairs;
 mod placement;
 mod quota;
 mod reclaim;
 mod refusal;
 mod start;
 mod step_end;
+mod tolerance;

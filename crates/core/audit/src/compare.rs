@@ -22,12 +22,16 @@ impl Books {
         for &tenant in &self.step.tenants {
             self.compare_tenant(state, tenant)?;
         }
-        Ok(())
+        match self.step.retentions {
+            true => self.compare_retentions(state),
+            false => Ok(()),
+        }
     }
 
     /// Everything.
     pub fn compare_all(&self, state: &State) -> Result<(), Violation> {
         self.compare_counts(state)?;
+        self.compare_retentions(state)?;
         (0..self.nodes.len()).try_for_each(|i| self.compare_node(state, NodeId::from_index(i)))?;
         (0..self.pools.len()).try_for_each(|i| self.compare_pool(state, PoolId::from_index(i)))?;
         (0..self.attempts.len())
@@ -36,6 +40,13 @@ impl Books {
         (0..self.tenants.specs.len())
             .try_for_each(|i| self.compare_tenant(state, TenantId::from_index(i)))?;
         self.compare_refused(state)
+    }
+
+    fn compare_retentions(&self, state: &State) -> Result<(), Violation> {
+        match state.retentions() == &self.retentions {
+            true => Ok(()),
+            false => Err(Violation::RetentionsDiffer),
+        }
     }
 
     fn compare_counts(&self, state: &State) -> Result<(), Violation> {
@@ -72,13 +83,13 @@ impl Books {
                 return Err(Violation::NodeDiffers { node: id, what, audited, engine });
             }
         }
-        for (device, &holder) in node.holder.iter().enumerate() {
+        for (device, holders) in node.holders.iter().enumerate() {
             let residents = other.residents(device as u32);
-            if residents != holder.as_slice() {
+            if residents != holders.as_slice() {
                 return Err(Violation::HolderDiffers {
                     node: id,
                     device: device as u32,
-                    audited: holder,
+                    audited: holders.clone(),
                     engine: residents.to_vec(),
                 });
             }
@@ -105,6 +116,12 @@ impl Books {
         let engine = state.attempt(attempt).state;
         if audited != engine {
             return Err(Violation::AttemptDiffers { attempt, audited, engine });
+        }
+        let audited = self.partner_of(attempt);
+        let beside = state.attempt(attempt).beside.iter();
+        let engine: Vec<_> = beside.map(|beside| (beside.partner, beside.retention)).collect();
+        if engine != audited.as_slice() {
+            return Err(Violation::BesideDiffers { attempt, audited, engine });
         }
         Ok(())
     }

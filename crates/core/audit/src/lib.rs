@@ -37,10 +37,12 @@ mod checks;
 mod compare;
 mod feasible;
 mod report;
+mod share_rules;
 mod violation;
 mod work_ledger;
 
 pub use auditor::{Auditor, ReclaimRules};
 pub use report::{AuditReport, GpuTimeShares, JobCounts};
+pub use share_rules::{PressureOf, ShareRules, ToleranceRules};
 pub use violation::{Duty, HostUse, Standing, Unstartable, Violation};
 pub use work_ledger::WorkLedger;

@@ -46,8 +46,11 @@ pub struct JobCounts {
 pub struct GpuTimeShares {
     /// All of it.
     pub installed: GpuTime,
-    /// Held by attempts, from start command to release; equals the sum over attempts.
+    /// Held by attempts, from start command to release, each device once; with what two held at the
+    /// same time counted again, the sum over attempts.
     pub held: GpuTime,
+    /// Of it, held by two attempts at the same time.
+    pub shared: GpuTime,
     /// Empty, and promised to a reserved attempt.
     pub promised: GpuTime,
     /// Usable and neither held nor promised.

@@ -3,7 +3,7 @@
 use deepshare_engine::{AttemptState, EvictReason, JobState, NodeCondition, Reason};
 use deepshare_model::{
     AttemptId, Class, Devices, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId,
-    Resources, Span, TenantId, Time,
+    Resources, Retention, Span, TenantId, Time,
 };
 use std::fmt;
 use thiserror::Error;
@@ -86,8 +86,8 @@ pub enum Violation {
     /// Nothing new is placed on a failed device.
     #[error("nothing new is placed on a failed device: {attempt} on {node}, {devices:?}")]
     DeviceFailed { attempt: AttemptId, node: NodeId, devices: Devices },
-    /// A device has one holder while sharing is off.
-    #[error("a device has one holder: {attempt} takes {device} of {node}, which {holder} holds")]
+    /// A device has one holder, unless two may share it and both stay.
+    #[error("a device is not another's: {attempt} takes {device} of {node}, which {holder} holds")]
     DeviceHeld { attempt: AttemptId, node: NodeId, device: u32, holder: AttemptId },
     /// A device is promised to one attempt.
     #[error("a device is promised once: {attempt} takes {device} of {node}, {claimant}'s")]
@@ -122,6 +122,80 @@ pub enum Violation {
     /// A hard quota is not exceeded by new starts.
     #[error("{tenant} may use {quota} of {gpu_type}, and {attempt} makes it {used}")]
     OverQuota { attempt: AttemptId, tenant: TenantId, gpu_type: GpuTypeId, used: u32, quota: u32 },
+
+    // Sharing.
+    /// A device has at most two holders, and is not given away while one of two stays.
+    #[error("a device has two holders at most: {attempt} takes {device} of {node}, {holders:?}'s")]
+    DeviceFull { attempt: AttemptId, node: NodeId, device: u32, holders: [AttemptId; 2] },
+    /// A pair is on the same devices.
+    #[error("two jobs share all their devices or none: {attempt} takes some of {partner}'s")]
+    PairUneven { attempt: AttemptId, partner: AttemptId },
+    /// Owners agreed to share.
+    #[error("{attempt} shares devices with {partner}, and not both agreed to share")]
+    PairUnwilling { attempt: AttemptId, partner: AttemptId },
+    /// Only jobs that trust each other share.
+    #[error("{attempt} shares devices with {partner}, of another trust domain")]
+    PairOfStrangers { attempt: AttemptId, partner: AttemptId },
+    /// One of a pair is best-effort.
+    #[error("{attempt} shares devices with {partner}, and both were submitted as guaranteed")]
+    PairGuaranteed { attempt: AttemptId, partner: AttemptId },
+    /// Wide jobs keep to themselves.
+    #[error("{attempt} of {gpus} GPUs shares devices, and at most {most} GPUs may be shared")]
+    PairTooWide { attempt: AttemptId, gpus: u32, most: u32 },
+    /// Both of a pair fit a device's memory, and both say what they need.
+    #[error("{attempt} and its partner need {needs:?} MiB a GPU (0: not said), and {node} has {has}")]
+    PairMemoryShort { attempt: AttemptId, node: NodeId, needs: [u32; 2], has: u32 },
+    /// What both of a pair keep is predicted.
+    #[error("{attempt} shares devices with {partner}, and nobody knows what they keep")]
+    PairUnpredicted { attempt: AttemptId, partner: AttemptId },
+    /// A guaranteed job keeps the floor.
+    #[error("{attempt} and {partner}: a guaranteed job is to keep {keeps}, and the floor is {floor}")]
+    PairBelowFloor { attempt: AttemptId, partner: AttemptId, keeps: Retention, floor: Retention },
+    /// Both of a pair keep what is tolerated.
+    #[error("{attempt} and {partner}: one keeps {keeps}, and {tolerance} is the least tolerated")]
+    PairBelowTolerance {
+        attempt: AttemptId,
+        partner: AttemptId,
+        keeps: Retention,
+        tolerance: Retention,
+    },
+    /// Tolerance follows from pressure and assurance.
+    #[error(
+        "{attempt} and {partner} have to keep {tolerance}, and pressure and assurance make it \
+         {least} to {most}"
+    )]
+    ToleranceDiffers {
+        attempt: AttemptId,
+        partner: AttemptId,
+        tolerance: Retention,
+        least: Retention,
+        most: Retention,
+    },
+    /// A pair is watched from its start on.
+    #[error("{attempt} started beside {partner}, and nobody watches the two")]
+    NotWatched { attempt: AttemptId, partner: AttemptId },
+    /// Only a pair that begins is watched.
+    #[error("{attempt} and {partner} are to be watched, and did not become a pair")]
+    WatchedForNothing { attempt: AttemptId, partner: AttemptId },
+    /// A pair is broken up after enough bad samples in a row.
+    #[error("{attempt} is sent away after {bad} bad samples in a row, of {needed} it takes")]
+    RevokedTooSoon { attempt: AttemptId, bad: u32, needed: u32 },
+    /// Of a pair, the guaranteed one stays.
+    #[error("{attempt} is guaranteed and is sent away, and {partner} is best-effort")]
+    RevokedGuaranteed { attempt: AttemptId, partner: AttemptId },
+    /// A pair that is slower than it may be is broken up.
+    #[error("{attempt} goes on beside {partner} after {bad} bad samples in a row")]
+    LeftDegraded { attempt: AttemptId, partner: AttemptId, bad: u32 },
+    /// The engine has others on the devices of an attempt, or believes it to be slower or faster.
+    #[error("beside {attempt}, and what it keeps: {audited:?} by the stream, {engine:?} in the engine")]
+    BesideDiffers {
+        attempt: AttemptId,
+        audited: Option<(AttemptId, Retention)>,
+        engine: Vec<(AttemptId, Retention)>,
+    },
+    /// The engine predicts otherwise.
+    #[error("the engine's predicted retentions are not those it was told, lowered by what was seen")]
+    RetentionsDiffer,
 
     // Evictions, reservations, refusals.
     /// Only what was started and does not end already is evicted.
@@ -190,7 +264,7 @@ pub enum Violation {
     ConditionDiffers { node: NodeId, audited: NodeCondition, engine: NodeCondition },
     /// The engine has others on a device.
     #[error("on device {device} of {node}: {audited:?} by the stream, {engine:?} in the engine")]
-    HolderDiffers { node: NodeId, device: u32, audited: Option<AttemptId>, engine: Vec<AttemptId> },
+    HolderDiffers { node: NodeId, device: u32, audited: Vec<AttemptId>, engine: Vec<AttemptId> },
     /// The engine has a job elsewhere.
     #[error("{job} is {audited} by the stream, {engine:?} in the engine")]
     JobDiffers { job: JobId, audited: Standing, engine: JobState },
@@ -208,7 +282,7 @@ pub enum Violation {
     )]
     NodeNotConserved { node: NodeId, free: u32, held: u32, promised: u32, healthy: u32 },
     /// GPU time held by devices is not that of attempts.
-    #[error("devices were held for {devices:?}, attempts held them for {attempts:?}")]
+    #[error("devices were held for {devices:?}, a holder each, by attempts for {attempts:?}")]
     HeldTimeNotConserved { devices: GpuTime, attempts: GpuTime },
     /// Shares of GPU time do not add up.
     #[error("{installed:?} of GPU time were installed, and its shares make {shares:?}")]

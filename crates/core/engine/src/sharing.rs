@@ -306,8 +306,12 @@ impl State {
 
     /// What telemetry saw of a pair. Enough bad samples in a row mark it for breaking up.
     pub(crate) fn sampled(&mut self, pair: [AttemptId; 2], seen: [Retention; 2]) {
-        let live = |id: AttemptId| self.attempts.get(id.index()).is_some_and(Attempt::is_live);
-        if !live(pair[0]) || !live(pair[1]) {
+        // A reservation beside a running job is no pair yet.
+        let started = |id: AttemptId| {
+            let attempt = self.attempts.get(id.index());
+            attempt.is_some_and(|a| a.is_live() && a.state != AttemptState::Reserved)
+        };
+        if !started(pair[0]) || !started(pair[1]) {
             return;
         }
         let joined = |id: AttemptId, host: AttemptId| {

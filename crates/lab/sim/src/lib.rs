@@ -10,6 +10,7 @@
 //! policy decides.
 
 mod actuation;
+mod auditing;
 mod classes;
 pub mod compat;
 mod error;
@@ -28,6 +29,7 @@ mod workload;
 mod world;
 
 pub use actuation::{Actuation, Delay};
+pub use auditing::auditor_of;
 pub use classes::Classes;
 pub use error::SimError;
 pub use estimates::Estimator;

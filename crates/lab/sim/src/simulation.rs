@@ -1,5 +1,6 @@
 //! The loop: what happens, what the engine makes of it, what becomes of that.
 
+use crate::auditing::auditor_of;
 use crate::classes::Classes;
 use crate::error::SimError;
 use crate::estimates::Predictor;
@@ -9,7 +10,7 @@ use crate::quota_meter::{AVOIDABLE_UP_TO_GPUS, QuotaMeter};
 use crate::settings::{Oversize, SimSettings};
 use crate::workload::Workload;
 use crate::world::{World, stream};
-use deepshare_audit::{Auditor, ReclaimRules, Violation};
+use deepshare_audit::{Auditor, Violation};
 use deepshare_engine::{Command, Engine, Event, NodeCondition, PairTest, State};
 use deepshare_metrics::{Counters, PairRecord, RunRecord, UsageMeter};
 use deepshare_model::{Class, GpuTypeId, JobId, JobSpec, NodeId, PoolId, Time};
@@ -105,7 +106,7 @@ impl<'a> Simulation<'a> {
             workload,
             settings,
             engine: Engine::new(settings.engine, settings.policy.build()),
-            auditor: settings.audit.then(|| auditor(settings)),
+            auditor: settings.audit.then(|| auditor_of(&settings.engine, &settings.policy)),
             world,
             predictor: Predictor::new(settings.estimates.clone()),
             meter: UsageMeter::new(workload.pools.max(1)),
@@ -442,17 +443,6 @@ fn pair_record(state: &State) -> PairRecord {
     let counts = state.pair_counts();
     let refused = PairTest::ALL.map(|test| (test.name().to_owned(), counts.refused[test as usize]));
     PairRecord { formed: counts.formed, revoked: counts.revoked, refused: refused.into() }
-}
-
-/// The auditor that knows what the run's policy promises.
-fn auditor(settings: &SimSettings) -> Auditor {
-    let auditor = Auditor::new(&settings.engine);
-    match &settings.policy {
-        PolicyConfig::DeepShare(deepshare) if deepshare.reclaim => {
-            auditor.reclaims(ReclaimRules { preemption_cap: deepshare.preemption_cap })
-        }
-        _ => auditor,
-    }
 }
 
 fn audit_failed(at: Time, violation: Violation) -> SimError {

@@ -7,10 +7,13 @@
 
 mod events;
 
-use deepshare_audit::{Auditor, ReclaimRules};
-use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, Placer};
+use deepshare_audit::Auditor;
+use deepshare_engine::{
+    CapacityMode, Command, Engine, EngineSettings, Event, PairCounts, Placer,
+};
 use deepshare_model::{JobId, Span, Time};
-use deepshare_policies::{ColocationSettings, DeepShareSettings, PolicyConfig};
+use deepshare_policies::{ColocationSettings, DeepShareSettings, PolicyConfig, PressureDemand};
+use deepshare_sim::auditor_of;
 use events::Source;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -70,8 +73,25 @@ fn deepshare(rng: &mut Pcg64Mcg) -> PolicyConfig {
         gang_guard: Span::from_secs([0, 1, 30, 3_600][rng.random_range(0..4)]),
         preemption_cap: rng.random_range(0..4),
         shrink: rng.random_bool(0.8),
-        colocation: ColocationSettings { residents: 1, ..ColocationSettings::default() },
+        colocation: colocation(rng),
     })
+}
+
+fn colocation(rng: &mut Pcg64Mcg) -> ColocationSettings {
+    let demands =
+        [PressureDemand::Promoted, PressureDemand::GuaranteedOnly, PressureDemand::AllPending];
+    ColocationSettings {
+        residents: if rng.random_bool(0.8) { 2 } else { 1 },
+        rho_min_milli: [0, 500, 700, 950][rng.random_range(0..4)],
+        gamma_milli: [0, 500, 1_000, 2_000][rng.random_range(0..4)],
+        eps_share_milli: [0, 500, 2_000, 50_000][rng.random_range(0..4)],
+        demand: demands[rng.random_range(0..3)],
+        guaranteed_floor_milli: [0, 600, 900][rng.random_range(0..3)],
+        candidates: [0, 1, 2, 64][rng.random_range(0..4)],
+        by_qad: rng.random_bool(0.7),
+        by_prediction: rng.random_bool(0.8),
+        max_gpus: [0, 0, 0, 1, 4][rng.random_range(0..5)],
+    }
 }
 
 impl Storm {
@@ -98,21 +118,15 @@ impl Storm {
             backoff_max: one(&mut rng, &[Span::from_secs(60), Span::from_secs(2)]),
             preempted_pause: one(&mut rng, &[Span::from_secs(30), Span::ZERO]),
             qad_lambda_milli: [300, 300, 700][rng.random_range(0..3)],
-            pair_samples: 3,
-            pair_slack_ppm: 60_000,
+            pair_samples: [0, 1, 3, 3][rng.random_range(0..4)],
+            pair_slack_ppm: [0, 60_000, 300_000][rng.random_range(0..3)],
         };
         Storm { seed, policy, settings, snapshot_every: 40 }
     }
 
     /// The auditor that knows what this policy promises.
     fn auditor(&self) -> Auditor {
-        let auditor = Auditor::new(&self.settings).check_every(32).checks_assurance();
-        match &self.policy {
-            PolicyConfig::DeepShare(settings) if settings.reclaim => {
-                auditor.reclaims(ReclaimRules { preemption_cap: settings.preemption_cap })
-            }
-            _ => auditor,
-        }
+        auditor_of(&self.settings, &self.policy).check_every(32).checks_assurance()
     }
 
     /// The policy's name and the settings, for messages.
@@ -120,11 +134,11 @@ impl Storm {
         format!("storm {} under {:?}, {:?}", self.seed, self.policy, self.settings)
     }
 
-    /// Lets so many events happen.
+    /// Lets so many events happen, and says what became of pairs meanwhile.
     ///
     /// # Errors
     /// What does not hold, with the fewest events found that show it.
-    pub fn blow(&self, steps: u32) -> Result<(), StormDamage> {
+    pub fn blow(&self, steps: u32) -> Result<PairCounts, StormDamage> {
         let mut source = Source::new(self.seed, self.settings.capacity);
         let mut events: Vec<(Time, Event)> = Vec::new();
         let run = catch_unwind(AssertUnwindSafe(|| {
@@ -135,10 +149,12 @@ impl Storm {
                 let (now, event) = events.last().expect("just pushed");
                 watched.step(*now, event)?;
             }
-            watched.auditor.check_all(watched.engine.state()).map_err(|v| v.to_string())
+            let state = watched.engine.state();
+            let checked = watched.auditor.check_all(state).map_err(|v| v.to_string());
+            checked.map(|()| state.pair_counts())
         }));
         match run.unwrap_or_else(|panic| Err(said(panic.as_ref()))) {
-            Ok(()) => Ok(()),
+            Ok(pairs) => Ok(pairs),
             Err(why) => {
                 // A twin as young as can be differs soonest, whatever is left out; where it is not
                 // the twin that differs, it only takes time.

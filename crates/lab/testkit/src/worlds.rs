@@ -35,11 +35,13 @@ pub enum Trouble {
     Slots,
     /// Nodes have few CPUs.
     FewCpus,
+    /// Two jobs may be on one device.
+    Sharing,
 }
 
 impl Trouble {
     /// All of it.
-    pub const ALL: [Trouble; 10] = [
+    pub const ALL: [Trouble; 11] = [
         Trouble::Outages,
         Trouble::Delays,
         Trouble::FailedStarts,
@@ -50,6 +52,7 @@ impl Trouble {
         Trouble::RestartCosts,
         Trouble::Slots,
         Trouble::FewCpus,
+        Trouble::Sharing,
     ];
 }
 
@@ -91,6 +94,8 @@ impl RandomWorld {
         let positions = kept(&self.jobs);
         self.trace.jobs = positions.iter().map(|&at| self.trace.jobs[at].clone()).collect();
         self.settings.estimates = draw::kept_estimates(&self.settings.estimates, &positions);
+        let interference = &self.settings.interference;
+        self.settings.interference = draw::kept_interference(interference, &positions);
         self.jobs = positions.iter().map(|&at| self.jobs[at]).collect();
         self
     }
@@ -165,6 +170,9 @@ impl fmt::Display for RandomWorld {
         writeln!(f, "  restart    {:?}", settings.restart)?;
         writeln!(f, "  actuation  {:?}", settings.actuation)?;
         writeln!(f, "  outages    {:?}", settings.outages)?;
+        if let Some(interference) = &settings.interference {
+            writeln!(f, "  sharing    {interference:?}")?;
+        }
         for (index, tenant) in self.cluster.tenants.iter().enumerate() {
             let (quota, parent) = (&tenant.quota, tenant.parent);
             writeln!(f, "  tenant t{index}  quota {quota:?} parent {parent:?}")?;

@@ -16,6 +16,7 @@ fn no_random_events_break_a_rule() {
     let steps = given.map_or(STEPS, |text| text.parse().expect("a number of steps"));
     let storms = steps.div_ceil(u64::from(STEPS_EACH));
     let (next, first) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+    let (formed, revoked) = (AtomicU64::new(0), AtomicU64::new(0));
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -25,8 +26,12 @@ fn no_random_events_break_a_rule() {
                     if seed >= storms.min(first.load(Ordering::Relaxed)) {
                         break;
                     }
-                    if Storm::draw(seed).blow(STEPS_EACH).is_err() {
-                        first.fetch_min(seed, Ordering::Relaxed);
+                    match Storm::draw(seed).blow(STEPS_EACH) {
+                        Ok(pairs) => {
+                            formed.fetch_add(pairs.formed, Ordering::Relaxed);
+                            revoked.fetch_add(pairs.revoked, Ordering::Relaxed);
+                        }
+                        Err(_) => _ = first.fetch_min(seed, Ordering::Relaxed),
                     }
                 }
             });
@@ -42,4 +47,7 @@ fn no_random_events_break_a_rule() {
         }
         panic!("{}: {}\n{events}", storm.describe(), damage.why);
     }
+    let (formed, revoked) = (formed.into_inner(), revoked.into_inner());
+    eprintln!("{storms} storms: {formed} pairs formed, {revoked} revoked");
+    assert!(formed > storms && revoked > storms / 10, "storms form and break up pairs");
 }

@@ -48,7 +48,8 @@ impl Assurance {
         self.slot = slot;
     }
 
-    fn of(&self, tenant: TenantId) -> (f64, f64) {
+    /// Q and Q̃ of a tenant.
+    pub fn of(&self, tenant: TenantId) -> (f64, f64) {
         let mine = self.degrees.iter().filter(|((owner, _), _)| *owner == tenant);
         mine.fold((1.0, 1.0), |(now, smoothed), (_, degree)| {
             (degree.now.min(now), degree.smoothed.min(smoothed))

@@ -1,5 +1,6 @@
 //! An attempt as the stream describes it.
 
+use super::pairs::Joining;
 use deepshare_engine::{AttemptState, EvictReason, Placement};
 use deepshare_model::{Class, Epoch, GpuTypeId, JobId, Time};
 
@@ -21,6 +22,8 @@ pub(crate) struct Attempt {
     pub ran_since: Option<Time>,
     /// Its eviction was refused: no victim before this instant.
     pub spared_until: Time,
+    /// The pair it was admitted to.
+    pub joins: Option<Joining>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,10 +45,9 @@ impl Books {
             Event::Estimated { job, .. } => {
                 self.job(*job)?;
             }
-            Event::Checkpoint { .. }
-            | Event::Resized { .. }
-            | Event::ResizeRefused { .. }
-            | Event::Retentions { .. } | Event::PairSampled { .. } => {}
+            Event::Checkpoint { .. } | Event::Resized { .. } | Event::ResizeRefused { .. } => {}
+            Event::Retentions { table } => self.learn(table),
+            Event::PairSampled { attempts, retentions } => self.sample(*attempts, *retentions),
             Event::Cancelled { job } => self.cancel(*job)?,
             Event::Held { job } => {
                 let job = self.job_mut(*job)?;
@@ -192,14 +191,18 @@ impl Books {
         let Some(attempt) = self.attempts.get_mut(id.index()).filter(|a| a.is_live()) else {
             return;
         };
-        // Only preemptions can be refused; other evictions are deletions.
-        if attempt.ending != Some(Ending::Evicted(EvictReason::Preempted)) {
+        // Other evictions are deletions, which nobody refuses.
+        let refusable = matches!(
+            attempt.ending,
+            Some(Ending::Evicted(EvictReason::Preempted | EvictReason::Degraded))
+        );
+        if !refusable {
             return;
         }
         attempt.ending = None;
         attempt.spared_until = self.now + self.settings.backoff_max;
         let attempt = &self.attempts[id.index()];
-        let waiters = self.claimants_over(attempt);
+        let waiters = self.claimants_over(id);
         self.step.host_due.extend(attempt.placement.iter().map(|slice| slice.node));
         let refused = |waiter| (waiter, Duty::EvictionRefused(id));
         self.step.duties.extend(waiters.into_iter().map(refused));

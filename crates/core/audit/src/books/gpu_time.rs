@@ -9,6 +9,7 @@ use deepshare_model::{GpuTime, Span};
 pub(crate) struct GpuTimes {
     installed: u64,
     held: u64,
+    shared: u64,
     promised: u64,
     free: u64,
     closed: u64,
@@ -23,6 +24,7 @@ impl GpuTimes {
     /// A node's devices are no longer where they were.
     pub fn remove(&mut self, shares: &Shares) {
         self.held -= u64::from(shares.held.count());
+        self.shared -= u64::from(shares.shared.count());
         self.promised -= u64::from(shares.promised.count());
         self.free -= u64::from(shares.free.count());
         self.closed -= u64::from(shares.closed.count());
@@ -31,6 +33,7 @@ impl GpuTimes {
     /// A node's devices are here from now on.
     pub fn add(&mut self, shares: &Shares) {
         self.held += u64::from(shares.held.count());
+        self.shared += u64::from(shares.shared.count());
         self.promised += u64::from(shares.promised.count());
         self.free += u64::from(shares.free.count());
         self.closed += u64::from(shares.closed.count());
@@ -42,6 +45,7 @@ impl GpuTimes {
         GpuTimeShares {
             installed: self.so_far.installed + on(self.installed),
             held: self.so_far.held + on(self.held),
+            shared: self.so_far.shared + on(self.shared),
             promised: self.so_far.promised + on(self.promised),
             free: self.so_far.free + on(self.free),
             closed: self.so_far.closed + on(self.closed),

@@ -71,6 +71,11 @@ impl Job {
         }
     }
 
+    /// True if it is in a queue now.
+    pub fn waits(&self, now: Time) -> bool {
+        self.standing() == Standing::Waiting && self.unstartable(now).is_none()
+    }
+
     /// What forbids it to start now.
     pub fn unstartable(&self, now: Time) -> Option<Unstartable> {
         if let Some(outcome) = self.ended {

@@ -3,14 +3,14 @@
 use deepshare_engine::NodeCondition;
 use deepshare_model::{AttemptId, Devices, NodeSpec};
 
-/// A node and its devices. Sharing is off: one holder a device.
+/// A node and its devices.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub spec: NodeSpec,
     pub condition: NodeCondition,
     pub healthy: Devices,
-    /// By device: the started attempt on it.
-    pub holder: Vec<Option<AttemptId>>,
+    /// By device: the started attempts on it, oldest first.
+    pub holders: Vec<Vec<AttemptId>>,
     /// By device: the reserved attempt it is promised to.
     pub claimant: Vec<Option<AttemptId>>,
 }
@@ -20,6 +20,8 @@ pub(crate) struct Node {
 pub(crate) struct Shares {
     /// Held by a started attempt, on whatever node.
     pub held: Devices,
+    /// Of these, held by two.
+    pub shared: Devices,
     /// Usable, empty and promised.
     pub promised: Devices,
     /// Usable, empty and not promised.
@@ -33,7 +35,7 @@ impl Node {
         Node {
             condition: NodeCondition::Ready,
             healthy: Devices::first(spec.gpus),
-            holder: vec![None; spec.gpus as usize],
+            holders: vec![Vec::new(); spec.gpus as usize],
             claimant: vec![None; spec.gpus as usize],
             spec,
         }
@@ -52,21 +54,26 @@ impl Node {
     }
 
     pub fn shares(&self) -> Shares {
-        let held = taken(&self.holder);
+        let held = with_holders(&self.holders, 1);
+        let shared = with_holders(&self.holders, 2);
         let vacant = self.usable().minus(held);
         let promised = vacant.intersect(taken(&self.claimant));
         let closed = self.all().minus(held).minus(vacant);
-        Shares { held, promised, free: vacant.minus(promised), closed }
+        Shares { held, shared, promised, free: vacant.minus(promised), closed }
     }
 
     pub fn hold(&mut self, devices: Devices, attempt: AttemptId) {
         for device in devices.iter() {
-            self.holder[device as usize] = Some(attempt);
+            let holders = &mut self.holders[device as usize];
+            let at = holders.partition_point(|&holder| holder < attempt);
+            holders.insert(at, attempt);
         }
     }
 
     pub fn vacate(&mut self, devices: Devices, attempt: AttemptId) {
-        clear(&mut self.holder, devices, attempt);
+        for device in devices.iter() {
+            self.holders[device as usize].retain(|&holder| holder != attempt);
+        }
     }
 
     pub fn claim(&mut self, devices: Devices, attempt: AttemptId) {
@@ -76,17 +83,18 @@ impl Node {
     }
 
     pub fn unclaim(&mut self, devices: Devices, attempt: AttemptId) {
-        clear(&mut self.claimant, devices, attempt);
+        for device in devices.iter() {
+            let claimant = &mut self.claimant[device as usize];
+            if *claimant == Some(attempt) {
+                *claimant = None;
+            }
+        }
     }
 }
 
-fn clear(table: &mut [Option<AttemptId>], devices: Devices, attempt: AttemptId) {
-    for device in devices.iter() {
-        let entry = &mut table[device as usize];
-        if *entry == Some(attempt) {
-            *entry = None;
-        }
-    }
+fn with_holders(holders: &[Vec<AttemptId>], least: usize) -> Devices {
+    let bits = holders.iter().enumerate().filter(|(_, on)| on.len() >= least);
+    Devices(bits.fold(0, |set, (device, _)| set | 1 << device))
 }
 
 fn taken(table: &[Option<AttemptId>]) -> Devices {

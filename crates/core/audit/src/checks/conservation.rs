@@ -32,8 +32,9 @@ impl Books {
             let held = attempt.started_at.map_or(Span::ZERO, |at| end.saturating_since(at));
             attempts += held.on(self.jobs[attempt.job.index()].gpus());
         }
-        if attempts != shares.held {
-            return Err(Violation::HeldTimeNotConserved { devices: shares.held, attempts });
+        let devices = shares.held + shares.shared;
+        if attempts != devices {
+            return Err(Violation::HeldTimeNotConserved { devices, attempts });
         }
         let sum = shares.held + shares.promised + shares.free + shares.closed;
         if sum != shares.installed {

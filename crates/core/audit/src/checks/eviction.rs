@@ -24,7 +24,8 @@ impl Books {
         let job = self.job(attempt.job)?;
         let lost = |node: NodeId| self.nodes[node.index()].condition == NodeCondition::Lost;
         let caused = match reason {
-            EvictReason::Preempted | EvictReason::Degraded => true,
+            EvictReason::Preempted => true,
+            EvictReason::Degraded => return self.check_revoked(id),
             EvictReason::Cancelled => job.cancelled,
             EvictReason::NodeLost => attempt.placement.iter().any(|slice| lost(slice.node)),
             EvictReason::StartOverdue => self.step.overdue.contains(&id),

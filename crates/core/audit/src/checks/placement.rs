@@ -123,34 +123,23 @@ impl Books {
         })
     }
 
-    /// No device has a holder, and none is promised to anyone else.
-    pub fn check_vacant(&self, id: AttemptId, placement: &Placement) -> Result<(), Violation> {
-        self.check_held(id, placement, |_| true)?;
-        self.check_promises(id, placement)
-    }
-
-    /// Whoever holds a device is on its way out.
-    pub fn check_holders_leave(
+    /// No device has a holder, `partner` apart, and none is promised to anyone else.
+    pub fn check_vacant(
         &self,
         id: AttemptId,
         placement: &Placement,
+        partner: Option<AttemptId>,
     ) -> Result<(), Violation> {
-        self.check_held(id, placement, |holder| !holder.is_leaving())
-    }
-
-    fn check_held(
-        &self,
-        id: AttemptId,
-        placement: &Placement,
-        counts: impl Fn(&Attempt) -> bool,
-    ) -> Result<(), Violation> {
-        self.first_on(placement, |books, node, device| {
-            books.nodes[node.index()].holder[device as usize]
-                .filter(|&holder| counts(&books.attempts[holder.index()]))
-        })
-        .map_or(Ok(()), |(node, device, holder)| {
-            Err(Violation::DeviceHeld { attempt: id, node, device, holder })
-        })
+        let held = self.first_on(placement, |books, node, device| {
+            let holders = &books.nodes[node.index()].holders[device as usize];
+            holders.iter().copied().find(|&holder| Some(holder) != partner)
+        });
+        match held {
+            None => self.check_promises(id, placement),
+            Some((node, device, holder)) => {
+                Err(Violation::DeviceHeld { attempt: id, node, device, holder })
+            }
+        }
     }
 
     fn first_on(

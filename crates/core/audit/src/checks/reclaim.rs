@@ -6,7 +6,7 @@ use crate::books::attempt::Attempt;
 use crate::books::job::Job;
 use crate::books::node::Node;
 use crate::feasible::Offer;
-use crate::violation::{Standing, Violation};
+use crate::violation::Violation;
 use deepshare_engine::{AttemptState, CapacityMode, Placement, Placer, Preemption};
 use deepshare_model::{AttemptId, Class, Devices, GpuTypeId, JobId, Resources, Time};
 
@@ -108,8 +108,7 @@ impl Books {
         }
         let mut seen: Vec<(&Job, [bool; 2])> = Vec::new();
         for (index, job) in self.jobs.iter().enumerate() {
-            let waits = job.standing() == Standing::Waiting && job.unstartable(self.now).is_none();
-            if !waits || job.spec.class != Class::Guaranteed {
+            if !job.waits(self.now) || job.spec.class != Class::Guaranteed {
                 continue;
             }
             let like = |other: &&(&Job, _)| {
@@ -196,11 +195,12 @@ impl Books {
         let mut devices = node.usable();
         let (mut cpu, mut memory) = (0u64, 0u64);
         for device in 0..node.spec.gpus as usize {
-            let stays = node.holder[device].filter(|&id| !gone(id));
-            if stays.is_some() || node.claimant[device].is_some() {
+            // Of two that share a device, both have to go before it is free.
+            let stay = || node.holders[device].iter().copied().filter(|&id| !gone(id));
+            if stay().next().is_some() || node.claimant[device].is_some() {
                 devices = devices.minus(Devices(1 << device));
             }
-            for id in [stays, node.claimant[device]].into_iter().flatten() {
+            for id in stay().chain(node.claimant[device]) {
                 let job = self.attempts[id.index()].job;
                 let each = self.jobs[job.index()].spec.demand.per_gpu;
                 cpu = cpu.saturating_add(each.cpu_milli);

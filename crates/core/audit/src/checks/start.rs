@@ -1,6 +1,7 @@
 //! Who may be reserved for, and who may start.
 
 use crate::books::Books;
+use crate::books::pairs::Joining;
 use crate::violation::Violation;
 use deepshare_engine::{NodeCondition, Placement};
 use deepshare_model::{AttemptId, Class, Epoch, JobId};
@@ -12,11 +13,12 @@ impl Books {
         job: JobId,
         charged: Class,
         placement: &Placement,
-    ) -> Result<(), Violation> {
+    ) -> Result<Option<Joining>, Violation> {
         self.check_new(id, job, charged, placement, true)?;
-        self.check_holders_leave(id, placement)?;
+        let joins = self.check_joins((id, job, charged), placement, true)?;
         // What stays and what is promised must fit; what is leaving makes room.
-        self.check_host(id, job, placement, |attempt| !attempt.is_leaving())
+        self.check_host(id, job, placement, |attempt| !attempt.is_leaving())?;
+        Ok(joins)
     }
 
     /// Without a reservation: everything is decided and done at once.
@@ -27,14 +29,27 @@ impl Books {
         job: JobId,
         charged: Class,
         placement: &Placement,
-    ) -> Result<(), Violation> {
+    ) -> Result<Option<Joining>, Violation> {
         self.check_new(id, job, charged, placement, false)?;
         if epoch != self.epoch {
             return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
         }
-        self.check_vacant(id, placement)?;
+        let joins = self.check_joins((id, job, charged), placement, false)?;
+        self.check_promises(id, placement)?;
         self.check_host(id, job, placement, |attempt| !attempt.is_leaving())?;
-        self.check_host(id, job, placement, |attempt| attempt.holds())
+        self.check_host(id, job, placement, |attempt| attempt.holds())?;
+        Ok(joins)
+    }
+
+    /// The pair that a new attempt becomes part of, if its devices are not empty.
+    fn check_joins(
+        &self,
+        (id, job, charged): (AttemptId, JobId, Class),
+        placement: &Placement,
+        waits: bool,
+    ) -> Result<Option<Joining>, Violation> {
+        let host = self.check_company(id, placement, waits)?;
+        host.map(|host| self.check_pair(id, job, charged, host)).transpose()
     }
 
     /// A reservation's turn has come.
@@ -65,7 +80,9 @@ impl Books {
                 return Err(Violation::NodeClosed { attempt: id, node, condition });
             }
         }
-        self.check_vacant(id, placement)?;
+        // Beside whom it was promised a place, and nobody else.
+        let host = attempt.joins.map(|joins| joins.host);
+        self.check_vacant(id, placement, host)?;
         self.check_host(id, job, placement, |attempt| attempt.holds())
     }
 

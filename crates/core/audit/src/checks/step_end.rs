@@ -20,6 +20,7 @@ impl Books {
                 return Err(Violation::HostOverdrawn { node, used, capacity });
             }
         }
+        self.check_watched()?;
         self.check_served()
     }
 
@@ -28,7 +29,7 @@ impl Books {
     pub fn check_reservations(&self) -> Result<(), Violation> {
         for (id, attempt) in self.live_attempts().filter(|(_, attempt)| attempt.is_reserved()) {
             let on_nodes = attempt.placement.iter().any(|slice| {
-                let holders = self.nodes[slice.node.index()].holder.iter().flatten();
+                let holders = self.nodes[slice.node.index()].holders.iter().flatten();
                 holders.into_iter().any(|holder| self.attempts[holder.index()].is_leaving())
             });
             let awaited = on_nodes || self.quota_is_leaving(attempt.job);

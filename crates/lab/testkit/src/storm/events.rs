@@ -1,15 +1,18 @@
 //! Makes events up.
 
-use deepshare_engine::{BindFailure, CapacityMode, Engine, Event};
+use deepshare_engine::{BindFailure, CapacityMode, Engine, Event, RetentionTable};
 use deepshare_model::{
     AttemptId, Class, Demand, Epoch, GpuTypeId, JobId, JobSpec, Layout, NodeId, NodeSpec, Outcome,
-    PoolId, Quota, Resources, Sharing, Span, TenantId, TenantSpec, Time, UserId,
+    PoolId, ProfileClassId, Quota, Resources, Retention, Sharing, Span, TenantId, TenantSpec, Time,
+    TrustDomainId, UserId,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 const TENANTS: u32 = 3;
 const NODES: usize = 6;
+/// Profile classes of jobs; tables may know fewer.
+const CLASSES: u32 = 4;
 /// Jobs that may wait before only a few more come.
 const CROWD: u32 = 40;
 /// Past events from which one is told again.
@@ -43,6 +46,12 @@ fn span(rng: &mut Pcg64Mcg) -> Span {
     Span::from_secs(rng.random_range(0..=60))
 }
 
+/// Mostly good enough to share, or anything.
+fn retention(rng: &mut Pcg64Mcg, gentle: bool) -> Retention {
+    let least = if gentle { 850_000 } else { 1 };
+    Retention::from_ppm(rng.random_range(least..=1_100_000))
+}
+
 /// Where events come from.
 pub(super) struct Source {
     rng: Pcg64Mcg,
@@ -70,6 +79,9 @@ impl Source {
             let node = NodeId::from_index(state.nodes().len());
             let spec = self.node();
             return (self.now, Event::NodeAdded { node, spec });
+        }
+        if state.retentions().rows.is_empty() && self.rng.random_bool(0.2) {
+            return (self.now, self.table(1));
         }
         // Stay, and let more happen at this instant; or close it and go on.
         if self.rng.random_bool(0.4) {
@@ -111,13 +123,58 @@ impl Source {
         let submit = if waiting < CROWD { 25 } else { 3 };
         match self.rng.random_range(0..100) {
             roll if roll < submit => self.submission(engine),
-            roll if roll < 72 => self.about_attempt(engine),
+            roll if roll < 62 => self.about_attempt(engine),
+            roll if roll < 72 => self.about_pair(engine),
             roll if roll < 86 => self.about_job(engine),
             roll if roll < 96 => self.about_node(engine),
             96 => self.tenant_again(),
             97 => Event::Leadership { epoch: Epoch(self.rng.random_range(0..5)) },
+            98 => {
+                let version = engine.state().retentions().version;
+                let version = (version + self.rng.random_range(0..3)).saturating_sub(1);
+                self.table(version)
+            }
             _ => Event::Wake,
         }
+    }
+
+    /// What jobs of each class are predicted to keep; rows may be missing or too short.
+    fn table(&mut self, version: u64) -> Event {
+        let rng = &mut self.rng;
+        let gentle = rng.random_bool(0.7);
+        let known = if rng.random_bool(0.8) { CLASSES } else { rng.random_range(0..=CLASSES) };
+        let rows = (0..known).map(|_| {
+            let known = if rng.random_bool(0.9) { CLASSES } else { rng.random_range(0..=CLASSES) };
+            (0..known).map(|_| retention(rng, gentle)).collect()
+        });
+        Event::Retentions { table: RetentionTable { version, rows: rows.collect() } }
+    }
+
+    /// A sample of a pair, or of two that are none.
+    fn about_pair(&mut self, engine: &Engine) -> Event {
+        let state = engine.state();
+        let pools = (0..state.pools().len()).map(PoolId::from_index);
+        let live: Vec<_> = pools.flat_map(|pool| state.live(pool)).collect();
+        let paired: Vec<_> = live.iter().filter(|attempt| !attempt.beside.is_empty()).collect();
+        let rng = &mut self.rng;
+        let mut attempts = match paired.is_empty() || rng.random_bool(0.1) {
+            true => [0, 1].map(|_| {
+                AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1))
+            }),
+            false => {
+                // Mostly of the same pair, so that bad samples come in a row.
+                let newest = paired[paired.len() - 1];
+                let any = paired[rng.random_range(0..paired.len())];
+                let one = if rng.random_bool(0.6) { newest } else { any };
+                [one.id, one.beside[0].partner]
+            }
+        };
+        if rng.random_bool(0.5) {
+            attempts.reverse();
+        }
+        let gentle = rng.random_bool(0.3);
+        let retentions = [retention(rng, gentle), retention(rng, gentle)];
+        Event::PairSampled { attempts, retentions }
     }
 
     fn tenant(&mut self, tenant: TenantId) -> Event {
@@ -161,7 +218,7 @@ impl Source {
             false => Resources::UNLIMITED,
         };
         let gpu_type = GpuTypeId(self.rng.random_range(0..2));
-        let gpu_memory_mib = [0, 0, 16_000, 80_000][self.rng.random_range(0..4)];
+        let gpu_memory_mib = [0, 0, 0, 16_000, 80_000][self.rng.random_range(0..5)];
         NodeSpec { pool: self.pool(), gpu_type, gpus, gpu_memory_mib, capacity }
     }
 
@@ -175,7 +232,7 @@ impl Source {
         let demand = Demand {
             layout,
             gpu_type: rng.random_bool(0.2).then(|| GpuTypeId(rng.random_range(0..2))),
-            gpu_memory_mib: if rng.random_bool(0.2) { 40_000 } else { 0 },
+            gpu_memory_mib: [0, 0, 4_000, 12_000, 40_000][rng.random_range(0..5)],
             per_gpu: match rng.random_bool(0.5) {
                 true => Resources { cpu_milli: rng.random_range(0..6_000), memory_mib: 0 },
                 false => Resources::default(),
@@ -189,8 +246,11 @@ impl Source {
             priority: rng.random_range(0..3),
             submit: self.now,
             demand,
-            sharing: Sharing::default(),
-            profile: None,
+            sharing: Sharing {
+                consent: rng.random_bool(0.9),
+                trust_domain: TrustDomainId(u32::from(rng.random_bool(0.1))),
+            },
+            profile: rng.random_bool(0.9).then(|| ProfileClassId(rng.random_range(0..CLASSES))),
             recommended: None,
             requested_time: None,
         };

@@ -2,16 +2,21 @@
 
 use super::Trouble;
 use crate::traces::{plain_job, trace_of};
-use deepshare_engine::{CapacityMode, EngineSettings, Placer};
-use deepshare_model::{Class, GpuTypeId, NodeId, Outcome, Quota, Span, TenantId, Time, UserId};
-use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
+use deepshare_engine::{CapacityMode, EngineSettings, Placer, RetentionTable};
+use deepshare_model::{
+    Class, GpuTypeId, NodeId, Outcome, ProfileClassId, Quota, Retention, Span, TenantId, Time, UserId,
+};
+use deepshare_policies::{
+    ColocationSettings, Demotion, PolicyConfig, PressureDemand, TieOrder,
+};
 use deepshare_sim::{
-    Actuation, Delay, Estimator, Outage, OutageKind, OutageModel, Outages, Oversize, Restart,
-    SimSettings,
+    Actuation, ClassUse, Delay, Estimator, Interference, Outage, OutageKind, OutageModel, Outages,
+    Oversize, Restart, SharedInterference, SimSettings,
 };
 use deepshare_trace::{Cluster, NodeEntry, TenantEntry, Trace, TraceJob};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::sync::Arc;
 
 /// One of the choices.
 pub(super) fn one<T: Copy>(rng: &mut Pcg64Mcg, choices: &[T]) -> T {
@@ -142,6 +147,11 @@ fn settings(
     if chance(rng, 50) {
         settings.actuation = actuation(rng);
     }
+    if ours && chance(rng, 60) {
+        settings.interference = Some(interference(rng, trace));
+        settings.engine.pair_samples = one(rng, &[0, 1, 3]);
+        settings.engine.pair_slack_ppm = one(rng, &[0, 60_000]);
+    }
     policy(rng, &mut settings);
     settings.oversize = Oversize::Skip;
     settings.audit = true;
@@ -183,6 +193,8 @@ fn policy(rng: &mut Pcg64Mcg, settings: &mut SimSettings) {
             ours.order_by_time = chance(rng, 80);
             ours.qad_bucket_milli = one(rng, &[0, 10, 500]);
             ours.preemption_cap = rng.random_range(0..4);
+            ours.gang_guard = one(rng, &[Span::ZERO, Span::from_secs(30), ours.gang_guard]);
+            colocation(rng, &mut ours.colocation);
         }
         PolicyConfig::Fifo { skip } | PolicyConfig::Sjf { skip } => *skip = chance(rng, 30),
         PolicyConfig::Qssf { first_second_by_gpus } => *first_second_by_gpus = chance(rng, 40),
@@ -211,6 +223,65 @@ fn policy(rng: &mut Pcg64Mcg, settings: &mut SimSettings) {
         }
         _ => {}
     }
+}
+
+fn colocation(rng: &mut Pcg64Mcg, ours: &mut ColocationSettings) {
+    ours.residents = if chance(rng, 85) { 2 } else { 1 };
+    ours.rho_min_milli = one(rng, &[0, 500, 700, 900]);
+    ours.gamma_milli = one(rng, &[0, 500, 1_000]);
+    ours.eps_share_milli = one(rng, &[0, 1_000, 2_000, 50_000]);
+    ours.demand = one(
+        rng,
+        &[PressureDemand::Promoted, PressureDemand::GuaranteedOnly, PressureDemand::AllPending],
+    );
+    ours.guaranteed_floor_milli = one(rng, &[0, 600, 900]);
+    ours.candidates = one(rng, &[0, 1, 4, 64]);
+    ours.by_qad = chance(rng, 75);
+    ours.by_prediction = chance(rng, 80);
+    ours.max_gpus = one(rng, &[0, 0, 1, 4]);
+}
+
+/// What jobs do to each other, and what is told of it: near the truth, or beside it.
+fn interference(rng: &mut Pcg64Mcg, trace: &Trace) -> SharedInterference {
+    let known = rng.random_range(1..=5usize);
+    let gentle = chance(rng, 60);
+    let kept = |rng: &mut Pcg64Mcg| {
+        let least = if gentle { 700_000 } else { 200_000 };
+        Retention::from_ppm(rng.random_range(least..=1_050_000))
+    };
+    let truth: Vec<Vec<Retention>> =
+        (0..known).map(|_| (0..known).map(|_| kept(rng)).collect()).collect();
+    let wrong_by = one(rng, &[0.0, 0.05, 0.4]);
+    let mut told = |kept: &Retention| {
+        let error = 1.0 + wrong_by * (rng.random_range(0..=2_000) as f64 / 1_000.0 - 1.0);
+        Retention::from_ratio(kept.as_f64() * error)
+    };
+    let rows = truth.iter().map(|row| row.iter().map(&mut told).collect()).collect();
+    let class = |rng: &mut Pcg64Mcg| ProfileClassId::from_index(rng.random_range(0..known));
+    Arc::new(Interference {
+        class_of: trace.jobs.iter().map(|_| class(rng)).collect(),
+        classes: (0..known)
+            .map(|_| ClassUse {
+                compute: f64::from(rng.random_range(0..=100u32)) / 100.0,
+                memory_mib: rng.random_range(1_000..=20_000),
+            })
+            .collect(),
+        truth,
+        predicted: RetentionTable { version: 1, rows },
+        device_memory_mib: one(rng, &[0, 24_000, 40_000]),
+        sample_period: Span(rng.random_range(1..=30_000_000)),
+        sample_noise: one(rng, &[0.0, 0.03, 0.2]),
+    })
+}
+
+/// The same for some of the jobs.
+pub(super) fn kept_interference(
+    interference: &Option<SharedInterference>,
+    positions: &[usize],
+) -> Option<SharedInterference> {
+    let all = interference.as_ref()?;
+    let class_of = positions.iter().map(|&at| all.class_of[at]).collect();
+    Some(Arc::new(Interference { class_of, ..(**all).clone() }))
 }
 
 fn estimates(rng: &mut Pcg64Mcg, trace: &Trace) -> Estimator {
@@ -307,6 +378,7 @@ pub(super) fn remove(trouble: Trouble, settings: &mut SimSettings, cluster: &mut
         Trouble::FailedStarts => {
             (actuation.bind_failure_milli, actuation.rejection_milli) = (0, 0);
         }
+        Trouble::Sharing => settings.interference = None,
         Trouble::Refusals => actuation.refusal_milli = 0,
         Trouble::LateNews => actuation.news = Delay::default(),
         Trouble::LostNews => actuation.loss_milli = 0,

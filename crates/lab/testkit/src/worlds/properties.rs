@@ -75,7 +75,10 @@ fn account(world: &RandomWorld, job: &JobRecord) -> Result<(), String> {
         ));
     }
     let jct = end.saturating_since(job.submit);
-    let ran = job.duration + job.work_lost + job.restart_overhead;
+    let ran = job.duration + job.work_lost + job.restart_overhead + job.slowed;
+    if job.slowed > job.shared {
+        return Err(format!("{} lost {} in {} of company", job.job, job.slowed, job.shared));
+    }
     if jct != job.waited + ran {
         let waited = job.waited;
         return Err(format!("{} took {jct}: waited {waited}, and ran {ran}", job.job));

@@ -1,0 +1,194 @@
+//! Who may share devices, and who of a pair may be sent away.
+
+use crate::books::Books;
+use crate::books::pairs::{Joining, Pair, predicted};
+use crate::share_rules::ShareRules;
+use crate::violation::Violation;
+use deepshare_engine::{AttemptState, EvictReason, Placement};
+use deepshare_model::{AttemptId, Class, JobId, Retention, TenantId};
+
+impl Books {
+    /// Who is on the devices of a placement and stays there: nobody, or one attempt on exactly the
+    /// same devices. What leaves makes room for a reservation (`waits`), if all of it does.
+    pub fn check_company(
+        &self,
+        id: AttemptId,
+        placement: &Placement,
+        waits: bool,
+    ) -> Result<Option<AttemptId>, Violation> {
+        let leaves = |holder: AttemptId| waits && self.attempts[holder.index()].is_leaving();
+        let mut host: Option<AttemptId> = None;
+        for slice in placement {
+            let node = slice.node;
+            for device in slice.devices.iter() {
+                let holders = &self.nodes[node.index()].holders[device as usize];
+                let Some(&holder) = holders.iter().find(|&&holder| !leaves(holder)) else {
+                    continue;
+                };
+                let taken = self.shares.is_none() || self.attempts[holder.index()].is_leaving();
+                if taken {
+                    return Err(Violation::DeviceHeld { attempt: id, node, device, holder });
+                }
+                if let [first, second, ..] = holders[..] {
+                    let holders = [first, second];
+                    return Err(Violation::DeviceFull { attempt: id, node, device, holders });
+                }
+                host.get_or_insert(holder);
+            }
+        }
+        let Some(host) = host else { return Ok(None) };
+        let sorted = |placement: &Placement| {
+            let mut slices = placement.clone();
+            slices.sort_unstable();
+            slices
+        };
+        if sorted(&self.attempts[host.index()].placement) != sorted(placement) {
+            return Err(Violation::PairUneven { attempt: id, partner: host });
+        }
+        Ok(Some(host))
+    }
+
+    /// The tests of admission that need no tolerance, and what its tolerance can be.
+    pub fn check_pair(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        charged: Class,
+        host: AttemptId,
+    ) -> Result<Joining, Violation> {
+        let Some(rules) = self.shares else {
+            return Err(Violation::PairUneven { attempt: id, partner: host });
+        };
+        let theirs = self.attempts[host.index()].job;
+        let pair = [job, theirs].map(|job| &self.jobs[job.index()].spec);
+        let (attempt, partner) = (id, host);
+        if pair.iter().any(|spec| !spec.sharing.consent) {
+            return Err(Violation::PairUnwilling { attempt, partner });
+        }
+        if pair[0].sharing.trust_domain != pair[1].sharing.trust_domain {
+            return Err(Violation::PairOfStrangers { attempt, partner });
+        }
+        if !rules.both_guaranteed && pair.iter().all(|spec| spec.class == Class::Guaranteed) {
+            return Err(Violation::PairGuaranteed { attempt, partner });
+        }
+        let gpus = pair[0].demand.gpus;
+        if rules.most_gpus > 0 && gpus > rules.most_gpus {
+            return Err(Violation::PairTooWide { attempt, gpus, most: rules.most_gpus });
+        }
+        self.check_pair_memory(id, [job, theirs], host)?;
+        let keeps = self.predicted_for([job, theirs], rules);
+        let Some(keeps) = keeps else {
+            return Err(Violation::PairUnpredicted { attempt, partner });
+        };
+        for (spec, keeps) in pair.iter().zip(keeps) {
+            if spec.class == Class::Guaranteed && keeps.ppm() < rules.floor_ppm {
+                let floor = Retention::from_ppm(rules.floor_ppm);
+                return Err(Violation::PairBelowFloor { attempt, partner, keeps, floor });
+            }
+        }
+        let tenants: [TenantId; 2] = [pair[0].tenant, pair[1].tenant];
+        let tolerance = self.tolerance_of(job, charged, tenants, rules);
+        Ok(Joining { host, keeps, tolerance })
+    }
+
+    fn check_pair_memory(
+        &self,
+        attempt: AttemptId,
+        jobs: [JobId; 2],
+        host: AttemptId,
+    ) -> Result<(), Violation> {
+        let needs = jobs.map(|job| self.jobs[job.index()].spec.demand.gpu_memory_mib);
+        for slice in &self.attempts[host.index()].placement {
+            let (node, has) = (slice.node, self.nodes[slice.node.index()].spec.gpu_memory_mib);
+            if has == 0 {
+                continue;
+            }
+            if needs.contains(&0) || u64::from(needs[0]) + u64::from(needs[1]) > u64::from(has) {
+                return Err(Violation::PairMemoryShort { attempt, node, needs, has });
+            }
+        }
+        Ok(())
+    }
+
+    fn predicted_for(&self, jobs: [JobId; 2], rules: ShareRules) -> Option<[Retention; 2]> {
+        let [own, other] = [self.profile(jobs[0])?, self.profile(jobs[1])?];
+        if !rules.by_prediction {
+            return Some([Retention::WHOLE; 2]);
+        }
+        let table = &self.retentions;
+        Some([predicted(table, own, other)?, predicted(table, other, own)?])
+    }
+
+    /// A pair is watched when it begins, and nobody else is; both are predicted to keep what its
+    /// tolerance asks for.
+    pub fn check_watch(
+        &self,
+        attempt: AttemptId,
+        partner: AttemptId,
+        tolerance: Retention,
+    ) -> Result<Pair, Violation> {
+        if self.step.unwatched != Some((attempt, partner)) {
+            return Err(Violation::WatchedForNothing { attempt, partner });
+        }
+        let joining = self.attempts[attempt.index()].joins.filter(|joins| joins.host == partner);
+        let Some(joining) = joining else {
+            return Err(Violation::WatchedForNothing { attempt, partner });
+        };
+        let [least, most] = joining.tolerance;
+        if tolerance < least || tolerance > most {
+            return Err(Violation::ToleranceDiffers { attempt, partner, tolerance, least, most });
+        }
+        let keeps = joining.keeps[0].min(joining.keeps[1]);
+        if keeps < tolerance {
+            return Err(Violation::PairBelowTolerance { attempt, partner, keeps, tolerance });
+        }
+        Ok(Pair::new(&joining, tolerance))
+    }
+
+    /// Whoever started on shared devices is being watched.
+    pub fn check_watched(&self) -> Result<(), Violation> {
+        match self.step.unwatched {
+            None => Ok(()),
+            Some((attempt, partner)) => Err(Violation::NotWatched { attempt, partner }),
+        }
+    }
+
+    /// One of a pair is sent away only after enough bad samples, and never the guaranteed one of two.
+    pub fn check_revoked(&self, attempt: AttemptId) -> Result<(), Violation> {
+        let needed = self.settings.pair_samples;
+        let Some((joined, pair)) = self.pair_of(attempt) else {
+            let reason = EvictReason::Degraded;
+            return Err(Violation::EvictedWithoutCause { attempt, reason });
+        };
+        if !pair.degraded {
+            let bad = pair.bad;
+            return Err(Violation::RevokedTooSoon { attempt, bad, needed });
+        }
+        let other = if joined == attempt { pair.host } else { joined };
+        let class = |id: AttemptId| {
+            let job = self.attempts[id.index()].job;
+            self.jobs[job.index()].spec.class
+        };
+        if class(attempt) == Class::Guaranteed && class(other) == Class::BestEffort {
+            return Err(Violation::RevokedGuaranteed { attempt, partner: other });
+        }
+        Ok(())
+    }
+
+    /// After a round nobody goes on beside whom its samples speak against, if one of the two can be
+    /// asked to leave.
+    pub fn check_degraded_part(&self) -> Result<(), Violation> {
+        let stays = |id: AttemptId| {
+            let attempt = &self.attempts[id.index()];
+            let started = AttemptState::Binding..AttemptState::Terminating;
+            started.contains(&attempt.state()) && attempt.spared_until <= self.now
+        };
+        let mut degraded = self.pairs.iter().filter(|(_, pair)| pair.degraded);
+        match degraded.find(|(joined, pair)| stays(**joined) && stays(pair.host)) {
+            None => Ok(()),
+            Some((&attempt, pair)) => {
+                Err(Violation::LeftDegraded { attempt, partner: pair.host, bad: pair.bad })
+            }
+        }
+    }
+}
