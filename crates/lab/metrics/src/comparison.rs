@@ -1,7 +1,7 @@
 //! Two runs of one trace beside each other: every figure, and job by job.
 
 use crate::bootstrap::{Interval, mean_intervals};
-use crate::figures::{Better, JobFigures, QuotaFigures, RunFigures, Valued};
+use crate::figures::{Better, JobFigures, QuotaFigures, RunFigures, SharingFigures, Valued};
 use crate::job_record::signed;
 use crate::{Figure, JobRecord, JobTable, RunRecord};
 use deepshare_model::Class;
@@ -95,6 +95,7 @@ impl Comparison {
             let mut figures = JobFigures::of(&run.jobs).figures();
             figures.extend(RunFigures::of(run).figures());
             figures.extend(QuotaFigures::of(&run.quota).figures());
+            figures.extend(SharingFigures::of(run).figures());
             figures
         };
         let by_number =

@@ -4,14 +4,19 @@
 mod job_figures;
 mod quota_figures;
 mod run_figures;
+mod shared_job_figures;
+mod sharing_figures;
 
 pub use job_figures::JobFigures;
 pub use quota_figures::QuotaFigures;
 pub(crate) use quota_figures::assured_figures;
 pub use run_figures::RunFigures;
+pub use shared_job_figures::SharedJobFigures;
+pub use sharing_figures::SharingFigures;
 
 use crate::Distribution;
 use crate::distribution::STATISTICS;
+use deepshare_model::GpuTime;
 use serde::{Serialize, Serializer};
 
 /// Which way a figure should go.
@@ -130,7 +135,12 @@ pub fn registry() -> Vec<Figure> {
     let jobs = JobFigures::default().figures();
     let run = RunFigures::default().figures();
     let quota = QuotaFigures::default().figures();
-    jobs.into_iter().chain(run).chain(quota).map(|(figure, _)| figure).collect()
+    let sharing = SharingFigures::default().figures();
+    jobs.into_iter().chain(run).chain(quota).chain(sharing).map(|(figure, _)| figure).collect()
+}
+
+fn ratio(part: GpuTime, whole: GpuTime) -> Value {
+    Value::of((whole.0 > 0).then(|| part.0 as f64 / whole.0 as f64))
 }
 
 fn scalar_figures<T>(table: &[Scalar<T>], scope: Scope, of: &T) -> Vec<Valued> {

@@ -52,7 +52,8 @@ impl JobRecord {
     pub fn is_cancelled(&self) -> bool {
         let Some(jct) = self.jct() else { return false };
         // What a job that did all its work has taken at least.
-        let whole = self.waited + self.restart_overhead + self.work_lost + self.duration;
+        let whole =
+            self.waited + self.restart_overhead + self.work_lost + self.slowed + self.duration;
         self.first_start.is_none() || (self.outcome == Outcome::Cancelled && jct < whole)
     }
 
@@ -82,4 +83,22 @@ impl JobRecord {
 /// Microseconds as a signed number, so that differences of spans exist.
 pub(crate) fn signed(span: Span) -> i64 {
     i64::try_from(span.0).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::shared_records;
+
+    #[test]
+    fn a_slowed_job_that_did_all_its_work_is_not_withdrawn_and_one_with_work_left_is() {
+        let mut job = shared_records().remove(1);
+        job.outcome = Outcome::Cancelled;
+        // 25.5 s waited, 50 of work, 10 done again, 20 of restart, and 20 lost to another job.
+        assert_eq!(job.jct(), Some(Span(125_500_000)));
+        assert!(!job.is_cancelled());
+        // Alone it would have been done long before, but it was not alone.
+        job.end = Some(Time(135_000_000));
+        assert!(job.is_cancelled());
+    }
 }

@@ -23,7 +23,7 @@ const fn column(name: &'static str, definition: &'static str) -> JobColumn {
 }
 
 /// Every column, in order.
-pub const JOB_COLUMNS: [JobColumn; 20] = [
+pub const JOB_COLUMNS: [JobColumn; 22] = [
     column("job_id", "the job's id in the trace, unique"),
     column("tenant", "who pays"),
     column("gpus", "GPUs, all held at once"),
@@ -48,7 +48,15 @@ pub const JOB_COLUMNS: [JobColumn; 20] = [
     column("restart_overhead_s", "time on its GPUs spent loading, restoring or warming up"),
     column("restarts_by_failure", "times a failed node took its GPUs away"),
     column("refused", "`true` if this cluster can never run it, else `false`"),
+    column("shared_s", "time on its GPUs beside another job"),
+    column(
+        "slowed_s",
+        "time of that lost to the other job: `shared_s` less the solo work done in it",
+    ),
 ];
+
+/// Columns from this one on came later: a file may lack all of them, and then they read as zero.
+const FIRST_LATER_COLUMN: usize = 20;
 
 #[cfg(test)]
 mod tests;

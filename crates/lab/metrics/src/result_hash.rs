@@ -12,22 +12,31 @@ const NEVER: u64 = u64::MAX;
 /// Hashed are six unsigned 64-bit little-endian integers for each record, in the order given:
 /// the job's number, first start, end, time waited (times in microseconds; `2^64 - 1` for an
 /// instant that never came), preemptions, and the outcome (its position in [`Outcome::ALL`]).
+/// After those of all jobs follow three more for each job that ran beside another: its number, that
+/// time, and the time it lost to the other. A run without sharing has none of these, so its digest
+/// is what it was before jobs could share.
 /// The form is fixed: published hashes stay comparable.
 pub fn result_hash(jobs: &[JobRecord]) -> String {
     let mut hasher = Xxh3Default::new();
     let instant = |time: Option<Time>| time.map_or(NEVER, |time| time.0);
+    let mut hash = |fields: &[u64]| {
+        for field in fields {
+            hasher.update(&field.to_le_bytes());
+        }
+    };
     for job in jobs {
-        let fields = [
+        hash(&[
             u64::from(job.job.0),
             instant(job.first_start),
             instant(job.end),
             job.waited.0,
             u64::from(job.preemptions),
             outcome_code(job.outcome),
-        ];
-        for field in fields {
-            hasher.update(&field.to_le_bytes());
-        }
+        ]);
+    }
+    let sharers = jobs.iter().filter(|job| !job.shared.is_zero() || !job.slowed.is_zero());
+    for job in sharers {
+        hash(&[u64::from(job.job.0), job.shared.0, job.slowed.0]);
     }
     format!("{:032x}", hasher.digest128())
 }
@@ -64,12 +73,14 @@ mod tests {
     fn every_hashed_field_changes_the_digest_and_the_order_does_too() {
         let jobs = records();
         let known = result_hash(&jobs);
-        let edits: [fn(&mut JobRecord); 5] = [
+        let edits: [fn(&mut JobRecord); 7] = [
             |job| job.first_start = None,
             |job| job.end = job.end.map(|end| end + Span(1)),
             |job| job.waited.0 += 1,
             |job| job.preemptions += 1,
             |job| job.outcome = Outcome::Timeout,
+            |job| job.shared.0 += 1,
+            |job| job.slowed.0 += 1,
         ];
         for edit in edits {
             let mut changed = jobs.clone();
@@ -79,6 +90,17 @@ mod tests {
         let mut swapped = jobs.clone();
         swapped.swap(0, 1);
         assert_ne!(result_hash(&swapped), known);
+    }
+
+    #[test]
+    fn the_digest_of_jobs_that_shared_tells_apart_who_and_how_long() {
+        let mut jobs = records();
+        (jobs[0].shared, jobs[0].slowed) = (Span(7), Span(3));
+        let digest = result_hash(&jobs);
+        assert_eq!(digest, "6208a1833fb43e0038b262455688c3c0");
+        (jobs[0].shared, jobs[0].slowed) = (Span::ZERO, Span::ZERO);
+        (jobs[1].shared, jobs[1].slowed) = (Span(7), Span(3));
+        assert_ne!(result_hash(&jobs), digest);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A hand-made set of records for tests: four jobs of three tenants, one still running at the
 //! end and one that no pool can hold.
 
-use crate::{JobRecord, RunRecord, UsageMeter};
+use crate::{ArrivalWindow, JobRecord, PairRecord, RunRecord, Usage, UsageMeter};
 use deepshare_model::{Class, JobId, Outcome, PoolId, Span, TenantId, Time, UserId};
 
 /// A job of one GPU that is submitted at 0 and never starts.
@@ -85,7 +85,45 @@ pub fn run() -> RunRecord {
         quota: crate::QuotaRecord::default(),
         pool_gpus: vec![10],
         residents_per_gpu: 1,
-        pairs: crate::PairRecord::default(),
+        pairs: PairRecord::default(),
         counters: crate::Counters { events: 9, rounds: 7, commands: 5 },
     }
+}
+
+/// The records, with jobs 0 and 1 beside each other for 40 s: job 0 loses 8 s of that and ends at
+/// 108 s, job 1 loses 20 s.
+pub fn shared_records() -> Vec<JobRecord> {
+    let mut jobs = records();
+    for (job, slowed) in jobs.iter_mut().zip([8, 20]) {
+        (job.shared, job.slowed) = (Span::from_secs(40), Span::from_secs(slowed));
+    }
+    jobs[0].end = Some(Time::from_secs(108));
+    jobs
+}
+
+/// Those records as a run with round figures of use: 100 s on 10 GPUs of which 8 are given away,
+/// the first 40 s being the arrival window.
+pub fn shared_run() -> RunRecord {
+    let gpu_secs = |secs: u32| Span::SECOND.on(secs);
+    let usage = Usage {
+        capacity: gpu_secs(1000),
+        allocated: gpu_secs(800),
+        solo_work: gpu_secs(900),
+        shared: gpu_secs(320),
+        compute: gpu_secs(600),
+        memory: gpu_secs(300),
+        arrival_window: ArrivalWindow {
+            to: Time::from_secs(40),
+            capacity: gpu_secs(400),
+            allocated: gpu_secs(320),
+            solo_work: gpu_secs(300),
+            shared: gpu_secs(80),
+            compute: gpu_secs(200),
+            memory: gpu_secs(100),
+        },
+        ..run().usage
+    };
+    let refused = vec![("memory".to_owned(), 2), ("tolerance".to_owned(), 7)];
+    let pairs = PairRecord { formed: 3, revoked: 1, refused };
+    RunRecord { jobs: shared_records(), usage, pairs, ..run() }
 }

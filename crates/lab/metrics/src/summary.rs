@@ -1,6 +1,8 @@
 //! All figures of a run, and its form in JSON.
 
-use crate::figures::{JobFigures, QuotaFigures, RunFigures, Value, Valued, assured_figures};
+use crate::figures::{
+    JobFigures, QuotaFigures, RunFigures, SharingFigures, Value, Valued, assured_figures,
+};
 use crate::{JobRecord, RunRecord, SizeBucket, TenantAssurance, result_hash};
 use deepshare_model::{Class, Outcome, TenantId};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -12,7 +14,7 @@ const HEADLINE: [&str; 4] = ["jct_mean_s", "queueing_delay_mean_s", "makespan_s"
 /// All figures of a run.
 ///
 /// Serialises to a flat object: `policy`, the headline figures, `result_hash`, `estimates`,
-/// `worst_tenant`, `avoidable_first`, every other figure under its registered name, then the arrays
+/// `worst_tenant`, `avoidable_first`, `pairs_refused_by_test`, every other figure under its registered name, then the arrays
 /// `by_tenant`, `by_class`, `by_size`, `by_outcome` and `by_gang`. It can be flattened into a larger
 /// object.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +31,8 @@ pub struct Summary {
     pub run: RunFigures,
     /// Figures of quotas.
     pub quota: QuotaFigures,
+    /// Figures of sharing.
+    pub sharing: SharingFigures,
     /// Name of the tenant with the lowest mean smoothed degree of quota assurance.
     pub worst_tenant: Option<String>,
     /// By tenant, in the order of ids; only tenants with jobs, as in all groups.
@@ -57,6 +61,9 @@ pub struct Group {
     pub jobs: JobFigures,
     /// Of a tenant: what it was assured, if that was measured.
     pub assurance: Option<TenantAssurance>,
+    /// Part of all jobs' GPU time beside another job that is its jobs', 0 to 1; `None` if no job of
+    /// the run shared.
+    pub shared_of_all_shared: Option<f64>,
 }
 
 impl Summary {
@@ -73,12 +80,13 @@ impl Summary {
         let classes = [Class::Guaranteed, Class::BestEffort];
         let outcome_at = |outcome| Outcome::ALL.iter().position(|&other| other == outcome);
         let quota = QuotaFigures::of(&run.quota);
-        Summary {
+        let mut summary = Summary {
             policy: run.policy.clone(),
             estimates: run.estimates.clone(),
             result_hash: result_hash(jobs),
             jobs: JobFigures::of(jobs),
             run: RunFigures::of(run),
+            sharing: SharingFigures::of(run),
             worst_tenant: quota.worst_tenant.map(|tenant| tenant_name(tenant.index())),
             quota,
             by_tenant: by_tenant(run, (0..tenant_count).map(tenant_name)),
@@ -92,6 +100,24 @@ impl Summary {
                 outcome_at(job.outcome).expect("every outcome is in the list of all")
             }),
             by_gang: by_gang(jobs),
+        };
+        summary.share_out();
+        summary
+    }
+
+    /// Tells each group its part of the GPU time that jobs spent beside another.
+    fn share_out(&mut self) {
+        let all = self.jobs.sharing.shared_gpu.0;
+        let groups = [
+            &mut self.by_tenant,
+            &mut self.by_class,
+            &mut self.by_size,
+            &mut self.by_outcome,
+            &mut self.by_gang,
+        ];
+        for group in groups.into_iter().flatten().filter(|_| all > 0) {
+            let part = group.jobs.sharing.shared_gpu.0;
+            group.shared_of_all_shared = Some(part as f64 / all as f64);
         }
     }
 
@@ -100,6 +126,7 @@ impl Summary {
         let mut figures = self.jobs.figures();
         figures.extend(self.run.figures());
         figures.extend(self.quota.figures());
+        figures.extend(self.sharing.figures());
         figures
     }
 
@@ -132,7 +159,7 @@ fn group<'a>(
     name: String,
     jobs: impl IntoIterator<Item = &'a JobRecord>,
 ) -> Group {
-    Group { by, name, jobs: JobFigures::of(jobs), assurance: None }
+    Group { by, name, jobs: JobFigures::of(jobs), assurance: None, shared_of_all_shared: None }
 }
 
 /// Tenants with their jobs and with what they were assured.
@@ -164,6 +191,15 @@ struct First {
     at_s: f64,
 }
 
+/// Counts under the names of the tests, in the order of the tests.
+struct RefusedBy<'a>(&'a [(String, u64)]);
+
+impl Serialize for RefusedBy<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(test, times)| (test, times)))
+    }
+}
+
 impl Serialize for Summary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let figures = self.figures();
@@ -178,6 +214,8 @@ impl Serialize for Summary {
         let first = self.quota.avoidable.and_then(|avoidable| avoidable.first);
         let first = first.map(|(job, at)| First { job: job.0, at_s: at.as_secs_f64() });
         object.serialize_entry("avoidable_first", &first)?;
+        let refused = self.sharing.pairs.as_ref().map(|pairs| RefusedBy(&pairs.refused));
+        object.serialize_entry("pairs_refused_by_test", &refused)?;
         write_figures(&mut object, &rest)?;
         object.serialize_entry("by_tenant", &self.by_tenant)?;
         object.serialize_entry("by_class", &self.by_class)?;
@@ -193,6 +231,7 @@ impl Serialize for Group {
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry(self.by, &self.name)?;
         write_figures(&mut object, &self.jobs.figures())?;
+        object.serialize_entry("shared_of_all_shared", &self.shared_of_all_shared)?;
         if let Some(assurance) = &self.assurance {
             object.serialize_entry("quota_gpus", &assurance.quota)?;
             write_figures(&mut object, &assured_figures(&assurance.whole))?;
@@ -208,7 +247,7 @@ fn write_figures<M: SerializeMap>(object: &mut M, figures: &[Valued]) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::run;
+    use crate::sample::{run, shared_run};
     use crate::{Assured, Avoidable};
     use deepshare_model::{JobId, Span, Time};
     use serde_json::json;
@@ -260,6 +299,33 @@ mod tests {
         assert_eq!(object["by_tenant"][1]["quota_gpus"], json!(4));
         assert_eq!(object["by_tenant"][2].get("qad_mean"), None, "it has no account");
         assert_eq!(object["avoidable_first"], json!({"job": 2, "at_s": 3.0}));
+    }
+
+    #[test]
+    fn sharing_is_told_of_the_run_by_test_and_of_each_group_with_its_part() {
+        let object = serde_json::to_value(Summary::of(&shared_run(), &["alpha"])).unwrap();
+        assert_eq!(object["pairs_refused_by_test"], json!({"memory": 2, "tolerance": 7}));
+        assert_eq!(object["slowdown_while_shared_weighted"], json!(400.0 / 296.0));
+        let groups = [("by_class", 0, 0.8, 1.25), ("by_class", 1, 0.2, 2.0)];
+        let sizes = [("by_size", 2, 0.8, 1.25), ("by_size", 1, 0.2, 2.0)];
+        for (by, at, part, slowdown) in groups.into_iter().chain(sizes) {
+            let group = &object[by][at];
+            assert_eq!(group["shared_of_all_shared"], json!(part), "{by} {at}");
+            assert_eq!(group["slowdown_while_shared_weighted"], json!(slowdown), "{by} {at}");
+        }
+        assert_eq!(object["by_size"][0]["shared_of_all_shared"], json!(0.0), "it never shared");
+        assert_eq!(object["by_size"][0]["slowdown_while_shared_mean"], json!(null));
+        assert_eq!(object["by_gang"][0]["shared_of_all_shared"], json!(0.0));
+    }
+
+    #[test]
+    fn a_run_without_sharing_says_nothing_of_it() {
+        let object = serde_json::to_value(Summary::of(&run(), &["alpha"])).unwrap();
+        for name in ["pairs_refused_by_test", "pairs_formed", "slowdown_while_shared_max"] {
+            assert_eq!(object[name], json!(null), "{name}");
+        }
+        assert_eq!(object["by_class"][0]["shared_of_all_shared"], json!(null));
+        assert_eq!(object["solo_work_per_installed"], json!(0.0), "the sample was never metered");
     }
 
     #[test]

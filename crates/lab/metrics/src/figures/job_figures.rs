@@ -1,6 +1,7 @@
 //! Figures of a set of jobs: all of a run's, or a tenant's, a class's, a size's.
 
-use super::{Better, Scalar, Scope, Spread, Value, Valued, scalar_figures};
+use super::shared_job_figures::SharedGathering;
+use super::{Better, Scalar, Scope, SharedJobFigures, Spread, Value, Valued, scalar_figures};
 use crate::job_record::signed;
 use crate::{Distribution, JobRecord};
 use deepshare_model::{GpuTime, Span, Time};
@@ -54,6 +55,8 @@ pub struct JobFigures {
     pub restart_overhead_gpu: GpuTime,
     /// Solo work of finished jobs times their GPUs.
     pub work_done_gpu: GpuTime,
+    /// What sharing devices did to the jobs.
+    pub sharing: SharedJobFigures,
 }
 
 impl JobFigures {
@@ -71,6 +74,7 @@ impl JobFigures {
         let mut figures = scalar_figures(COUNTS, Scope::Jobs, self);
         figures.extend(SPREADS.iter().flat_map(|spread| spread.figures(Scope::Jobs, self)));
         figures.extend(scalar_figures(SUMS, Scope::Jobs, self));
+        figures.extend(self.sharing.figures());
         figures
     }
 }
@@ -87,6 +91,7 @@ struct Gathering {
     bounded_slowdown: Vec<f64>,
     duration: Vec<i64>,
     preemptions: Vec<f64>,
+    sharing: SharedGathering,
     first_submit: Option<Time>,
     last_end: Option<Time>,
 }
@@ -102,12 +107,14 @@ impl Gathering {
         sums.work_lost_gpu += job.work_lost.on(job.gpus);
         sums.restart_overhead_micros += u128::from(job.restart_overhead.0);
         sums.restart_overhead_gpu += job.restart_overhead.on(job.gpus);
+        self.sharing.add(job);
         self.first_submit = Some(self.first_submit.map_or(job.submit, |at| at.min(job.submit)));
         if job.is_cancelled() {
             sums.cancelled += 1;
             return;
         }
         let (Some(end), Some(jct)) = (job.end, job.jct()) else { return };
+        self.sharing.add_finished(job);
         sums.finished += 1;
         sums.work_done_gpu += job.duration.on(job.gpus);
         self.last_end = self.last_end.max(Some(end));
@@ -133,6 +140,7 @@ impl Gathering {
             bounded_slowdown: Distribution::of_ratios(self.bounded_slowdown),
             duration: Distribution::of_micros(self.duration),
             preemptions_per_job: Distribution::of_ratios(self.preemptions),
+            sharing: self.sharing.finish(),
             makespan: span.map(|(end, submit)| end.saturating_since(submit)),
             ..self.sums
         }

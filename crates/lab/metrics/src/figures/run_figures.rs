@@ -1,8 +1,7 @@
 //! Figures of a whole run: use of the cluster, the bound, and what the run cost.
 
-use super::{Better, Scalar, Scope, Value, Valued, scalar_figures};
+use super::{Better, Scalar, Scope, Value, Valued, ratio, scalar_figures};
 use crate::{Bound, BoundJob, Counters, RunRecord, Usage};
-use deepshare_model::GpuTime;
 
 /// Figures of a whole run. The registry below has the definitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -46,10 +45,6 @@ impl RunFigures {
     pub fn figures(&self) -> Vec<Valued> {
         scalar_figures(RUN, Scope::Run, self)
     }
-}
-
-fn ratio(part: GpuTime, whole: GpuTime) -> Value {
-    Value::of((whole.0 > 0).then(|| part.0 as f64 / whole.0 as f64))
 }
 
 const RUN: &[Scalar<RunFigures>] = &[

@@ -1,6 +1,6 @@
 //! Reading `jobs.csv` back, to compare runs of which only the files are left.
 
-use super::JOB_COLUMNS;
+use super::{FIRST_LATER_COLUMN, JOB_COLUMNS};
 use crate::{JobRecord, NotSeconds, parse_seconds};
 use csv::{ErrorKind, StringRecord};
 use deepshare_model::{Class, JobId, Outcome, PoolId, Span, TenantId, Time, UserId};
@@ -100,7 +100,8 @@ pub enum JobsCsvError {
 }
 
 /// Reads a `jobs.csv`, whose name in errors is `file`. Columns are found by their headers; others
-/// than those of the contract are ignored.
+/// than those of the contract are ignored. Files from before jobs could share lack `shared_s` and
+/// `slowed_s`: nobody shared in those.
 ///
 /// # Errors
 /// If the file cannot be read or a line is not of the contract, with line, column and remedy.
@@ -147,7 +148,10 @@ fn find_columns(file: &str, header: &StringRecord) -> Result<Vec<usize>, JobsCsv
             (None, _) => Err(JobsCsvError::MissingColumn { file, column }),
         }
     };
-    JOB_COLUMNS.iter().map(|column| find(column.name)).collect()
+    let (first, later) = JOB_COLUMNS.split_at(FIRST_LATER_COLUMN);
+    let old = later.iter().all(|column| header.iter().all(|name| name != column.name));
+    let expected = first.iter().chain(if old { &[] } else { later });
+    expected.map(|column| find(column.name)).collect()
 }
 
 fn csv_error(file: &str, error: csv::Error) -> JobsCsvError {
@@ -194,6 +198,8 @@ struct Line<'a> {
 impl Line<'_> {
     fn job(&self, job: JobId, tenant: TenantId, user: UserId) -> Result<JobRecord, JobsCsvError> {
         let required = |column| self.span(column)?.ok_or_else(|| self.wrong_seconds(column));
+        let later =
+            |column| if column < self.places.len() { required(column) } else { Ok(Span::ZERO) };
         let instant = |column| Ok(self.span(column)?.map(|span| Time(span.0)));
         let record = JobRecord {
             job,
@@ -209,8 +215,8 @@ impl Line<'_> {
             waited: self.span(6)?.unwrap_or_default(),
             preemptions: self.count(8)?,
             restarts_by_failure: self.count(18)?,
-            shared: Span::ZERO,
-            slowed: Span::ZERO,
+            shared: later(20)?,
+            slowed: later(21)?,
             work_lost: required(16)?,
             restart_overhead: required(17)?,
             outcome: self.word(15, &Outcome::ALL, |outcome| outcome.name())?,
@@ -231,6 +237,9 @@ impl Line<'_> {
         }
         if self.span(7)? != job.jct() {
             return wrong(7, "is not `end_s - submit_s`; write the file again");
+        }
+        if job.slowed > job.shared {
+            return wrong(21, "is more than `shared_s`; write the file again");
         }
         if self.text(6).is_empty() == job.end.is_some() {
             return wrong(6, "must be there if the job ended and empty if it did not");

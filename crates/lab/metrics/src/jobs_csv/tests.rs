@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::JobRecord;
-use crate::sample::records;
+use crate::sample::{records, shared_records};
 use deepshare_model::Span;
 use proptest::prelude::*;
 
@@ -34,12 +34,12 @@ fn the_file_is_as_the_contract_has_it() {
     let expected = "\
 job_id,tenant,gpus,submit_s,start_s,end_s,queueing_delay_s,jct_s,preemptions,duration_s,\
 first_wait_s,jct_minus_duration_s,slowdown,class,user,outcome,work_lost_s,restart_overhead_s,\
-restarts_by_failure,refused
-a,alpha,8,0,0,100,0,100,0,100,0,0,1.000000,guaranteed,eve,succeeded,0,0,0,false
+restarts_by_failure,refused,shared_s,slowed_s
+a,alpha,8,0,0,100,0,100,0,100,0,0,1.000000,guaranteed,eve,succeeded,0,0,0,false,0,0
 \"b, with a comma\",beta,2,10,30,135.5,25.5,125.5,1,50,20,75.5,2.510000,best-effort,u1,failed,\
-10,20,0,false
-c,gamma,1,20,120,,,,0,100,100,,,guaranteed,eve,succeeded,0,0,0,false
-d,alpha,64,30,,,,,0,100,,,,guaranteed,eve,succeeded,0,0,0,true
+10,20,0,false,0,0
+c,gamma,1,20,120,,,,0,100,100,,,guaranteed,eve,succeeded,0,0,0,false,0,0
+d,alpha,64,30,,,,,0,100,,,,guaranteed,eve,succeeded,0,0,0,true,0,0
 ";
     assert_eq!(written(&records()), expected);
 }
@@ -53,6 +53,29 @@ fn a_file_reads_back_to_the_records_it_was_written_from() {
     assert_eq!(table.ids, JOBS);
     assert_eq!(table.tenants, TENANTS);
     assert_eq!(table.users, ["eve", "u1"]);
+}
+
+#[test]
+fn time_beside_another_job_is_written_and_reads_back() {
+    let mut jobs = shared_records();
+    jobs[2].waited = Span::ZERO; // it has not ended, so the file does not say
+    let text = written(&jobs);
+    assert!(text.lines().nth(1).unwrap().ends_with("0,false,40,8"), "{text}");
+    assert_eq!(read_jobs_csv(text.as_bytes(), "jobs.csv").unwrap().jobs, jobs);
+}
+
+#[test]
+fn files_from_before_jobs_could_share_are_read_as_without_sharing() {
+    let text = written(&shared_records()[..2]);
+    let older: Vec<&str> = text.lines().filter_map(|line| line.rsplitn(3, ',').last()).collect();
+    assert!(older[0].ends_with(",refused") && older[1].ends_with(",false"), "{older:?}");
+    let table = read_jobs_csv(older.join("\n").as_bytes(), "jobs.csv").unwrap();
+    let mut expected = shared_records();
+    expected.truncate(2);
+    for job in &mut expected {
+        (job.shared, job.slowed) = (Span::ZERO, Span::ZERO);
+    }
+    assert_eq!(table.jobs, expected);
 }
 
 #[test]
@@ -78,7 +101,7 @@ fn bad_files_are_refused_with_file_line_column_and_remedy() {
         ("job_id,tenant\n".to_owned(), "line 1: there is no column `gpus`"),
         (with(1, "tenant", "gpus"), "line 1: there is no column `tenant`"),
         (with(1, "refused", "refused,gpus"), "line 1: the column `gpus` is there twice"),
-        (with(3, "0,false", "0"), "line 3: 19 fields where the header has 20; the file may be cut"),
+        (with(3, "0,false", "0"), "line 3: 21 fields where the header has 22; the file may be cut"),
         (with(2, ",8,", ",-8,"), "line 2: column `gpus`: `-8` is not a whole number"),
         (with(2, ",8,0,", ",8,,"), "line 2: column `submit_s`: `` is not a number of seconds"),
         (with(3, "30,135.5", "30,1e9"), "line 3: column `end_s`: `1e9` is not a number of seconds"),
@@ -90,6 +113,10 @@ fn bad_files_are_refused_with_file_line_column_and_remedy() {
         (with(3, "25.5,", ","), "column `queueing_delay_s`: `` must be there if the job ended"),
         (with(4, "c,", "a,"), "line 4: column `job_id`: `a` is also the id of line 2"),
         (with(5, "true", "yes"), "line 5: column `refused`: `yes` is none of false, true"),
+        (with(1, ",shared_s", ",s"), "line 1: there is no column `shared_s`"),
+        (with(1, ",slowed_s", ",s"), "line 1: there is no column `slowed_s`"),
+        (with(2, "false,0,0", "false,1,2"), "column `slowed_s`: `2` is more than `shared_s`"),
+        (with(2, "false,0,0", "false,,0"), "column `shared_s`: `` is not a number of seconds"),
         (with(3, "failed", "lost"), "column `outcome`: `lost` is none of succeeded, failed,"),
     ];
     for (text, expected) in cases {

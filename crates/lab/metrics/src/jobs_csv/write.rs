@@ -62,6 +62,8 @@ fn fields<S: AsRef<str>>(names: &Names<'_, S>, job: &JobRecord) -> [String; JOB_
         span(Some(job.restart_overhead)),
         job.restarts_by_failure.to_string(),
         job.refused.to_string(),
+        span(Some(job.shared)),
+        span(Some(job.slowed)),
     ]
 }
 
