@@ -147,7 +147,9 @@ impl Source {
             let known = if rng.random_bool(0.9) { CLASSES } else { rng.random_range(0..=CLASSES) };
             (0..known).map(|_| retention(rng, gentle)).collect()
         });
-        Event::Retentions { table: RetentionTable { version, rows: rows.collect() } }
+        let rows = rows.collect();
+        let scores = (0..known).map(|_| rng.random_range(0..3)).collect();
+        Event::Retentions { table: RetentionTable { version, rows, scores } }
     }
 
     /// A sample of a pair, or of two that are none.

@@ -257,6 +257,7 @@ fn interference(rng: &mut Pcg64Mcg, trace: &Trace) -> SharedInterference {
         Retention::from_ratio(kept.as_f64() * error)
     };
     let rows = truth.iter().map(|row| row.iter().map(&mut told).collect()).collect();
+    let scores = (0..known).map(|_| rng.random_range(0..3)).collect();
     let class = |rng: &mut Pcg64Mcg| ProfileClassId::from_index(rng.random_range(0..known));
     Arc::new(Interference {
         class_of: trace.jobs.iter().map(|_| class(rng)).collect(),
@@ -267,7 +268,7 @@ fn interference(rng: &mut Pcg64Mcg, trace: &Trace) -> SharedInterference {
             })
             .collect(),
         truth,
-        predicted: RetentionTable { version: 1, rows },
+        predicted: RetentionTable { version: 1, rows, scores },
         device_memory_mib: one(rng, &[0, 24_000, 40_000]),
         sample_period: Span(rng.random_range(1..=30_000_000)),
         sample_noise: one(rng, &[0.0, 0.03, 0.2]),
