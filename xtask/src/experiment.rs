@@ -13,7 +13,18 @@ const QUOTAS: Marks = Marks {
     end: "<!-- written by `cargo xtask experiment quotas --write`: end -->",
 };
 
+/// Part of the page that the experiment on sharing writes.
+const SHARING: Marks = Marks {
+    page: "docs/results/sharing.md",
+    begin: "<!-- written by `cargo xtask experiment sharing --write`: begin -->",
+    end: "<!-- written by `cargo xtask experiment sharing --write`: end -->",
+};
+
+/// Experiments and the pages they write.
+const EXPERIMENTS: [(&str, &Marks); 2] = [("quotas", &QUOTAS), ("sharing", &SHARING)];
+
 struct Options {
+    experiment: (&'static str, &'static Marks),
     data: Option<PathBuf>,
     seeds: u32,
     write: bool,
@@ -21,13 +32,15 @@ struct Options {
 
 impl Options {
     fn of(arguments: &[String]) -> Result<Options, Failure> {
-        let mut options = Options { data: None, seeds: 10, write: false };
         let mut rest = arguments.iter();
-        match rest.next().map(String::as_str) {
-            Some("quotas") => {}
-            Some(other) => return Err(format!("there is no experiment {other:?}; try quotas")),
-            None => return Err("which experiment? try quotas".to_owned()),
-        }
+        let names = EXPERIMENTS.map(|(name, _)| name).join(" or ");
+        let Some(name) = rest.next() else {
+            return Err(format!("which experiment? try {names}"));
+        };
+        let known = EXPERIMENTS.into_iter().find(|(known, _)| known == name);
+        let unknown = || format!("there is no experiment {name:?}; try {names}");
+        let experiment = known.ok_or_else(unknown)?;
+        let mut options = Options { experiment, data: None, seeds: 10, write: false };
         while let Some(argument) = rest.next() {
             let mut value = || rest.next().ok_or_else(|| format!("{argument} takes a value"));
             match argument.as_str() {
@@ -55,12 +68,13 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let data = data.ok_or("no data folder with helios_venus in it; give one with --data DIR")?;
     let program = build(root, "deepshare-experiments")?;
     let seeds = options.seeds.to_string();
-    let tables = output(Command::new(program).args(["quotas", &seeds]).arg(data))?;
-    let how = format!("`cargo xtask experiment quotas --seeds {seeds}`: class seeds 1 to {seeds}.");
+    let (name, marks) = options.experiment;
+    let tables = output(Command::new(program).args([name, &seeds]).arg(data))?;
+    let how = format!("`cargo xtask experiment {name} --seeds {seeds}`: class seeds 1 to {seeds}.");
     let report = format!("{}\n{tables}", preamble(root, &how)?);
     print!("{report}");
     if options.write {
-        write(root, &QUOTAS, &report)?;
+        write(root, marks, &report)?;
     }
     Ok(())
 }
@@ -78,7 +92,7 @@ mod tests {
         let options = of(&["quotas", "--seeds", "3", "--write", "--data", "d"]).unwrap();
         assert_eq!((options.seeds, options.write), (3, true));
         assert_eq!(options.data, Some(PathBuf::from("d")));
-        for wrong in [&[][..], &["sharing"], &["quotas", "--seeds", "0"], &["quotas", "--fast"]] {
+        for wrong in [&[][..], &["shares"], &["quotas", "--seeds", "0"], &["quotas", "--fast"]] {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -21,9 +21,9 @@ usage: cargo xtask <chore>
   bench [--data DIR] [--runs N] [--write]
                               CPU time of every policy; --write puts it into docs/benchmarks.md
   bench --latency [--write]   time of DeepShare's decisions at 10,000 GPUs, and the preset scale
-  experiment quotas [--data DIR] [--seeds N] [--write]
-                              what quota assurance is worth on a real month; --write puts it into
-                              docs/results/quotas.md
+  experiment quotas|sharing [--data DIR] [--seeds N] [--write]
+                              what quota assurance, or sharing GPUs, is worth on a real month;
+                              --write puts it into docs/results/quotas.md or sharing.md
   contention [--data DIR] [--write]
                               fit the contention model; --write puts its quality into
                               docs/results/contention.md and its coefficients into the crate

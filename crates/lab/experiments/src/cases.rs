@@ -18,22 +18,26 @@ pub struct Case {
     pub estimates: Estimator,
     /// The same rule with GPUs for everybody: what no scheduler in that mode can beat by much.
     pub unlimited: bool,
+    /// Nothing in it is drawn: one run says all.
+    pub draws_nothing: bool,
 }
 
 impl Case {
-    fn new(name: &str, policy: PolicyConfig, capacity: CapacityMode) -> Case {
+    /// A line without estimates of its own.
+    pub fn new(name: &str, policy: PolicyConfig, capacity: CapacityMode) -> Case {
         Case {
             name: name.to_owned(),
             policy,
             capacity,
             estimates: Estimator::RunningMean,
             unlimited: false,
+            draws_nothing: false,
         }
     }
 
     /// DeepShare, with some switches turned. Without the gang guard, unless that is one of them:
     /// the paper has none.
-    fn deepshare(name: &str, turn: impl FnOnce(&mut DeepShareSettings)) -> Case {
+    pub fn deepshare(name: &str, turn: impl FnOnce(&mut DeepShareSettings)) -> Case {
         let mut settings = DeepShareSettings { gang_guard: Span::ZERO, ..Default::default() };
         turn(&mut settings);
         Case::new(name, PolicyConfig::DeepShare(settings), CapacityMode::Elastic)
@@ -85,7 +89,8 @@ impl Mode {
         }
     }
 
-    fn case(self, variant: &str, turn: impl FnOnce(&mut DeepShareSettings)) -> Case {
+    /// DeepShare in this mode with switches turned.
+    pub fn case(self, variant: &str, turn: impl FnOnce(&mut DeepShareSettings)) -> Case {
         let name = format!("{}{variant}", self.name());
         Case::deepshare(&name, |settings| {
             settings.spill = self == Mode::Spill;

@@ -94,3 +94,56 @@ impl Range {
         format!("{mean:.digits$} ({least:.digits$}–{most:.digits$})")
     }
 }
+
+/// Mean of some seeds' values with its 95 % interval (Student's t).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Mean.
+    pub mean: f64,
+    /// Half the width of the interval.
+    pub half: f64,
+}
+
+/// 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom.
+const STUDENT: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052,
+    2.048, 2.045, 2.042,
+];
+
+impl Interval {
+    /// Of the values that there are; `None` if there are none.
+    pub fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Interval> {
+        let values: Vec<f64> = values.flatten().collect();
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let freedom = count.checked_sub(1)?;
+        if freedom == 0 {
+            return Some(Interval { mean, half: 0.0 });
+        }
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let deviation = (squares / freedom as f64).sqrt();
+        let t = STUDENT.get(freedom - 1).copied().unwrap_or(1.96);
+        Some(Interval { mean, half: t * deviation / (count as f64).sqrt() })
+    }
+
+    /// `mean ± half`.
+    pub fn show(self, digits: usize) -> String {
+        format!("{:.digits$} ± {:.digits$}", self.mean, self.half)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Interval;
+
+    #[test]
+    fn an_interval_is_students() {
+        let interval = Interval::of([1.0, 2.0, 3.0, 4.0].map(Some).into_iter()).unwrap();
+        assert_eq!(interval.mean, 2.5);
+        // 3.182 · 1.29099 / 2
+        assert!((interval.half - 2.054).abs() < 1e-3);
+        assert_eq!(Interval::of([Some(7.0), None].into_iter()).unwrap().half, 0.0);
+        assert_eq!(Interval::of([None].into_iter()), None);
+    }
+}

@@ -1,11 +1,14 @@
 //! The project's own experiments: whole tables of runs, each written by one command as a page of
 //! the documentation, with seeds and inputs named.
 //!
-//! [`quotas`] asks what DeepShare's quota assurance is worth on the published Venus month.
+//! [`quotas`] asks what DeepShare's quota assurance is worth on the published Venus month,
+//! [`sharing`] what sharing GPUs is.
 
 mod cases;
 mod figures;
 pub mod quotas;
+pub mod sharing;
+mod tables;
 mod venus;
 
 use deepshare_sim::SimError;
@@ -17,6 +20,9 @@ pub enum ExperimentError {
     /// A file of the data folder cannot be used.
     #[error("{0}; is it the data folder?")]
     Data(#[from] TraceError),
+    /// A table of Lucid's artifact does not fit the trace.
+    #[error(transparent)]
+    Lucid(#[from] deepshare_lucid::LucidError),
     /// A run failed.
     #[error("{case}, seed {seed}: {why}")]
     Run {

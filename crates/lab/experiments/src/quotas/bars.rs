@@ -1,6 +1,6 @@
 //! What the project promises of these runs, and whether it holds.
 
-use super::{Line, Table, say};
+use crate::tables::{Line, Table, say};
 use crate::cases::{Case, Mode};
 use crate::figures::{compliance, delay, wide_p99, wide_p99_9};
 use deepshare_metrics::Summary;
