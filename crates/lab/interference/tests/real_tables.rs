@@ -23,7 +23,8 @@ fn data(name: &str) -> Option<PathBuf> {
 
 fn lucid() -> Option<PairTable> {
     let file = "lucid_venus/colocate_info.csv";
-    Some(read_pairs(&data(file)?.join(file), &PairOptions::default()).unwrap())
+    let read = read_pairs(&data(file)?.join(file), &PairOptions::default());
+    Some(read.expect("the published file is sound"))
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -13,13 +13,13 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn pairs(name: &str) -> PairTable {
-    read_pairs(&fixture(name), &PairOptions::default()).unwrap()
+    read_pairs(&fixture(name), &PairOptions::default()).expect("the fixture is sound")
 }
 
 fn refused(text: &str) -> String {
     let options = PairOptions::default();
     let read = deepshare_interference::read_pairs_from("pairs.csv", text.as_bytes(), &options);
-    read.unwrap_err().to_string()
+    read.expect_err("the text is no table").to_string()
 }
 
 fn workload(model: &str, dataset: &str, batch: u32, mixed_precision: bool) -> Workload {
@@ -29,7 +29,7 @@ fn workload(model: &str, dataset: &str, batch: u32, mixed_precision: bool) -> Wo
 fn trace(rows: &str) -> Trace {
     let text = format!("job_id,user,vc,gpu_num,submit_time,duration,state\n{rows}");
     let input = Cursor::new(text.into_bytes());
-    read_trace_from("log.csv", input, &ReadOptions::default()).unwrap()
+    read_trace_from("log.csv", input, &ReadOptions::default()).expect("the log is sound")
 }
 
 fn near(found: Option<Measured>, wanted: f64) -> bool {

@@ -21,6 +21,7 @@ mod order;
 mod published;
 mod read;
 mod report;
+mod selection;
 mod source;
 mod table;
 mod times;
@@ -41,8 +42,9 @@ pub use cluster::{
 pub use error::{Problem, Problems, TraceError};
 pub use estimates::{Estimates, read_estimates, read_estimates_from};
 pub use options::{Format, Origin, ReadOptions, TimeOptions, TimeUnit};
-pub use published::read_venus_month;
+pub use published::{read_philly_window, read_venus_month};
 pub use read::{read_trace, read_trace_from};
 pub use report::{DropReason, ImportReport, Imputed};
+pub use selection::Selection;
 pub use trace::{Trace, TraceJob};
 pub use write::write_trace;

@@ -31,6 +31,9 @@ pub enum Format {
     /// Helios logs and what the Lucid artifact reads: `job_id,vc,gpu_num,submit_time,duration`,
     /// with submission in seconds or as dates.
     Helios,
+    /// Microsoft Philly as `timestamp,duration,num_gpus,gpu_time,cluster`: jobs have no name and
+    /// no user, so the row's number and the virtual cluster stand for them.
+    Philly,
     /// Our own: `job_id,tenant,gpus,submit_s,duration_s`.
     DeepShare,
 }
@@ -132,6 +135,7 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::Helios => "helios",
+            Format::Philly => "philly",
             Format::DeepShare => "deepshare",
         }
     }
@@ -156,8 +160,9 @@ impl std::str::FromStr for Format {
     fn from_str(text: &str) -> Result<Format, String> {
         match text {
             "helios" => Ok(Format::Helios),
+            "philly" => Ok(Format::Philly),
             "deepshare" => Ok(Format::DeepShare),
-            _ => Err(format!("unknown trace format {text:?}; use helios or deepshare")),
+            _ => Err(format!("unknown trace format {text:?}; use helios, philly or deepshare")),
         }
     }
 }

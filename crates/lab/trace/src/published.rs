@@ -1,10 +1,14 @@
 //! The published month, as the data folder lays it out.
 
-use crate::cluster::{Cluster, ClusterOptions, read_cluster};
+use crate::cluster::{Cluster, ClusterOptions, NodeEntry, TenantEntry, read_cluster};
 use crate::error::TraceError;
 use crate::options::ReadOptions;
+use crate::options::{Origin, TimeOptions};
 use crate::read::read_trace;
+use crate::selection::Selection;
 use crate::trace::Trace;
+use deepshare_model::{GpuTypeId, Quota};
+use jiff::civil::date;
 use std::path::Path;
 
 /// Helios Venus, September 2020, from the folder `helios_venus` of `data`: tenants are its virtual
@@ -22,4 +26,76 @@ pub fn read_venus_month(data: &Path) -> Result<(Trace, Cluster), TraceError> {
     };
     let trace = read_trace(&venus.join("venus_sept2020_jobs.csv.zst"), &options)?;
     Ok((trace, cluster))
+}
+
+/// GPUs of the cluster that the Philly window is replayed on: those of the paper's internal trace.
+const PHILLY_GPUS: u32 = 219;
+/// Seconds of the Philly window: 14 days.
+const PHILLY_WINDOW_S: u64 = 14 * 86_400;
+
+/// Microsoft Philly from 28 October 2017, 14 days, from the folder `philly` of `data`: jobs of up
+/// to 4 GPUs outside the two virtual clusters that are much larger than the others. It stands in
+/// for the paper's internal trace, which is not public. The cluster is one pool of 219 GPUs (27
+/// nodes of 8 and one of 3) whose quotas are proportional to the GPU-hours of the window.
+///
+/// # Errors
+/// If the file is missing or cannot be used.
+pub fn read_philly_window(data: &Path) -> Result<(Trace, Cluster), TraceError> {
+    let options = ReadOptions {
+        times: TimeOptions {
+            not_before: Some(date(2017, 10, 28).at(0, 0, 0, 0)),
+            origin: Origin::At(date(2017, 10, 28).at(0, 0, 0, 0)),
+            // Times are whole seconds, and both ends are included.
+            window_s: Some((0, PHILLY_WINDOW_S - 1)),
+            ..TimeOptions::default()
+        },
+        ..ReadOptions::default()
+    };
+    let selection = Selection {
+        without_tenants: vec!["6214e9".to_owned(), "11cb48".to_owned()],
+        max_gpus: Some(4),
+    };
+    let trace = read_trace(&data.join("philly").join("philly.csv.zst"), &options)?;
+    let trace = selection.of(trace);
+    let cluster = proportional_pool(&trace, PHILLY_GPUS, ClusterOptions::default().gpus_per_node);
+    Ok((trace, cluster))
+}
+
+/// One pool of `gpus` GPUs, in nodes of `per_node` and one with the rest, whose tenants are the
+/// trace's. Quotas are proportional to GPU time and add up to all GPUs, by largest remainders
+/// (ties to the tenant that is first in the trace).
+fn proportional_pool(trace: &Trace, gpus: u32, per_node: u32) -> Cluster {
+    let mut used = vec![0_u128; trace.tenants.len()];
+    for job in &trace.jobs {
+        used[job.tenant.index()] += u128::from(job.duration.0) * u128::from(job.gpus);
+    }
+    let total = used.iter().sum::<u128>().max(1);
+    let shares: Vec<u128> = used.iter().map(|time| time * u128::from(gpus)).collect();
+    let mut quotas: Vec<u32> = shares
+        .iter()
+        .map(|share| u32::try_from(share / total).expect("at most all GPUs"))
+        .collect();
+    let mut by_remainder: Vec<usize> = (0..quotas.len()).collect();
+    by_remainder.sort_by_key(|&tenant| (std::cmp::Reverse(shares[tenant] % total), tenant));
+    let given: u32 = quotas.iter().sum();
+    for &tenant in by_remainder.iter().take(gpus.saturating_sub(given) as usize) {
+        quotas[tenant] += 1;
+    }
+    let tenants = trace.tenants.iter().zip(quotas);
+    let tenants = tenants.map(|(name, q)| TenantEntry::new(name.clone(), Quota::uniform(q, 1)));
+    let sizes = (0..gpus.div_ceil(per_node)).map(|n| per_node.min(gpus - n * per_node));
+    let nodes = sizes.enumerate().map(|(number, gpus)| NodeEntry {
+        name: format!("node-{number}"),
+        tenant: None,
+        gpu_type: GpuTypeId(0),
+        gpus,
+        gpu_memory_mib: 0,
+        cpu_milli: None,
+        memory_mib: None,
+    });
+    Cluster {
+        tenants: tenants.collect(),
+        nodes: nodes.collect(),
+        gpu_types: vec!["gpu".to_owned()],
+    }
 }

@@ -67,7 +67,7 @@ fn read(lines: Lines, options: &ReadOptions) -> Result<Trace, TraceError> {
             Verdict::Drop(reason) => {
                 report.drop_rows(reason, 1);
                 if options.order.is_some() {
-                    reader.dropped_ids.insert(row.text(columns.id).to_owned());
+                    reader.dropped_ids.insert(reader.name_of(&row));
                 }
             }
         }
@@ -159,7 +159,11 @@ impl<'a> Reader<'a> {
             problems.push(problem);
             failed = true;
         };
-        let id = row.name(c.id, "give every job a name of its own").map_err(&mut note);
+        let id = match c.id {
+            Some(column) => row.name(column, "give every job a name of its own").map(str::to_owned),
+            None => Ok(self.name_of(row)),
+        };
+        let id = id.map_err(&mut note);
         let gpus = gpus.map_err(&mut note);
         let tenant = tenant.map_err(&mut note);
         let user = c.user.map_or(Ok(None), |u| row.optional_name(u)).map_err(&mut note);
@@ -177,7 +181,7 @@ impl<'a> Reader<'a> {
         };
         let user = user.unwrap_or(tenant);
         let job = TraceJob {
-            id: id.to_owned(),
+            id,
             tenant: TenantId(self.tenants.number(tenant)),
             user: UserId(self.users.number(user)),
             gpus: u32::try_from(gpus).expect("within the limit on GPUs"),
@@ -205,11 +209,19 @@ impl<'a> Reader<'a> {
         Verdict::Job
     }
 
+    /// What a row calls its job; in a format without names its number, from 1 below the header.
+    fn name_of(&self, row: &Row<'_>) -> String {
+        match self.columns.id {
+            Some(column) => row.text(column).to_owned(),
+            None => row.line.saturating_sub(1).to_string(),
+        }
+    }
+
     /// The submission in microseconds, of a kind that all rows must share.
     fn submit(&mut self, row: &Row<'_>) -> Result<i64, Problem> {
         let column = self.columns.submit;
         let text = row.text(column);
-        if self.columns.format == Format::Helios
+        if self.columns.format != Format::DeepShare
             && let Some(micros) = civil::parse(text)
         {
             self.same_clock(Clock::Dated, row)?;
@@ -282,7 +294,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Numbers users, and tenants unless the cluster does, by their first job.
-fn renumber(trace: &mut Trace, tenants_known: bool) {
+pub(crate) fn renumber(trace: &mut Trace, tenants_known: bool) {
     let (mut tenants, mut users) = (Names::default(), Names::default());
     for job in &mut trace.jobs {
         job.user = UserId(users.number(&trace.users[job.user.index()]));

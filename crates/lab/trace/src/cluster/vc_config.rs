@@ -1,4 +1,4 @@
-//! `vc_config.csv` of Helios and Lucid: virtual clusters and their numbers of nodes.
+//! `vc_config.csv` of Helios and Lucid, and the like of it for Philly: virtual clusters and their numbers of nodes.
 
 use super::{Cluster, ClusterOptions, MAX_NODES};
 use crate::error::{Problem, Problems, TraceError};
@@ -20,7 +20,8 @@ pub(super) fn parse(lines: Lines, options: ClusterOptions) -> Result<Cluster, Tr
         return Err(problems.fatal(Problem::of_file(what, "give 1 to 64")));
     }
     let name = table.column("vc", &mut problems).or_else(|| table.column("", &mut problems));
-    let nodes = table.column("num", &mut problems);
+    let nodes =
+        table.column("num", &mut problems).or_else(|| table.column("node num", &mut problems));
     let (Some(name), Some(nodes)) = (name, nodes) else {
         return Err(problems.fatal(Problem::at(
             1,

@@ -57,7 +57,10 @@ fn duplicate_ids(jobs: &[RawJob], columns: &Columns, problems: &mut Problems) {
             format!("job {} is on line {first} too", quote(id)),
             "give every job a name of its own, or remove one of the two rows",
         );
-        problems.push(problem.in_column(columns.id.index(), "job_id"));
+        problems.push(match columns.id {
+            Some(id) => problem.in_column(id.index(), "job_id"),
+            None => problem,
+        });
     }
 }
 

@@ -8,7 +8,8 @@ use crate::table::{Column, Table};
 /// The columns of a trace, as far as the file has them.
 pub(super) struct Columns {
     pub format: Format,
-    pub id: Column,
+    /// `None` if jobs have no name: the number of the row stands for it.
+    pub id: Option<Column>,
     pub tenant: Column,
     pub gpus: Column,
     pub submit: Column,
@@ -29,6 +30,8 @@ pub(super) struct Columns {
 
 /// Required columns, in the order of [`Columns`].
 const HELIOS: [&str; 5] = ["job_id", "vc", "gpu_num", "submit_time", "duration"];
+/// Its first is no name of a job, but what tells the format from others.
+const PHILLY: [&str; 5] = ["gpu_time", "cluster", "num_gpus", "timestamp", "duration"];
 const DEEPSHARE: [&str; 5] = ["job_id", "tenant", "gpus", "submit_s", "duration_s"];
 
 impl Columns {
@@ -41,6 +44,7 @@ impl Columns {
         let format = wanted.unwrap_or_else(|| recognise(table));
         let required = match format {
             Format::Helios => &HELIOS,
+            Format::Philly => &PHILLY,
             Format::DeepShare => &DEEPSHARE,
         };
         let found = required.map(|name| table.column(name, &mut problems));
@@ -52,6 +56,7 @@ impl Columns {
             problems.push(missing_columns(table, format, wanted, &missing));
         }
         let mut optional = |helios: &str, own: &str| match format {
+            Format::Philly => None,
             Format::Helios if helios.is_empty() => None,
             Format::Helios => table.column(helios, &mut problems),
             Format::DeepShare => table.column(own, &mut problems),
@@ -82,7 +87,7 @@ impl Columns {
         note(cpus, if format == Format::Helios { "cpu_num" } else { "cpus" }, "CPU need unknown");
         let columns = Columns {
             format,
-            id,
+            id: (format != Format::Philly).then_some(id),
             tenant,
             gpus,
             submit,
@@ -107,6 +112,7 @@ impl Columns {
     pub(super) fn submit_name(&self) -> &'static str {
         match self.format {
             Format::Helios => HELIOS[3],
+            Format::Philly => PHILLY[3],
             Format::DeepShare => DEEPSHARE[3],
         }
     }
@@ -117,7 +123,14 @@ fn recognise(table: &Table) -> Format {
     let count = |names: &[&str]| {
         names.iter().filter(|name| table.header().iter().any(|h| h == *name)).count()
     };
-    if count(&DEEPSHARE) > count(&HELIOS) { Format::DeepShare } else { Format::Helios }
+    let (helios, philly, own) = (count(&HELIOS), count(&PHILLY), count(&DEEPSHARE));
+    if own > helios.max(philly) {
+        Format::DeepShare
+    } else if philly > helios {
+        Format::Philly
+    } else {
+        Format::Helios
+    }
 }
 
 fn missing_columns(
