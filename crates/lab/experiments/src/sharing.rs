@@ -31,7 +31,7 @@ fn slowdown(summary: &Summary) -> Option<f64> {
 /// The same of guaranteed jobs.
 fn guaranteed_slowdown(summary: &Summary) -> Option<f64> {
     let group = summary.by_class.iter().find(|group| group.name == "guaranteed")?;
-    Some(100.0 * (group.jobs.shared.while_shared_weighted()? - 1.0))
+    Some(100.0 * (group.jobs.sharing.while_shared_weighted()? - 1.0))
 }
 
 /// Solo work done per installed GPU-second while jobs arrive, percent.

@@ -34,7 +34,8 @@ impl Line {
 
 /// One table: cases under the same load.
 pub struct Table {
-    title: String,
+    /// What it is called.
+    pub title: String,
     columns: &'static [Column],
     /// Its lines.
     pub lines: Vec<Line>,

@@ -35,6 +35,16 @@ pub(super) struct Candidate {
 /// Jobs that can only be evicted together: one, or the pair on the same devices.
 type Party = Vec<Candidate>;
 
+/// What evicting a party gives back on one node.
+#[derive(Clone, Debug)]
+struct Release {
+    party: Party,
+    /// Devices that come free.
+    devices: Devices,
+    /// Devices that each of them leaves: CPU and memory come free also beside those that do not.
+    left: u32,
+}
+
 /// The cost of a set of victims: how many should have been spared, then Φ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Price {
@@ -211,7 +221,7 @@ impl<'a> Search<'a> {
         not: &BTreeSet<NodeId>,
         retry_at: &mut Option<Time>,
     ) -> Option<Choice> {
-        let mut seen: BTreeMap<NodeId, Vec<(Party, Devices)>> = BTreeMap::new();
+        let mut seen: BTreeMap<NodeId, Vec<Release>> = BTreeMap::new();
         let mut paired: BTreeSet<AttemptId> = BTreeSet::new();
         let mut best: Option<Choice> = None;
         for (end, attempt) in self.state.reclaimable(self.pool) {
@@ -233,7 +243,7 @@ impl<'a> Search<'a> {
             if paired.contains(&attempt.id) {
                 continue;
             }
-            let mut party: Option<Party> = None;
+            let mut party: Option<(Party, bool)> = None;
             for slice in &attempt.placement {
                 let node = &self.state.nodes()[slice.node.index()];
                 let enough = node.obtainable().count() >= demand.gpus && has_memory(node, demand);
@@ -243,10 +253,14 @@ impl<'a> Search<'a> {
                 if party.is_none() {
                     party = self.party(attempt, retry_at);
                 }
-                let Some(party) = &party else { break };
-                paired.extend(attempt.beside.iter().map(|beside| beside.partner));
+                let Some((party, empties)) = &party else { break };
+                let mut devices = Devices::NONE;
+                if *empties {
+                    paired.extend(attempt.beside.iter().map(|beside| beside.partner));
+                    devices = slice.devices.intersect(node.obtainable());
+                }
                 let here = seen.entry(slice.node).or_default();
-                here.push((party.clone(), slice.devices.intersect(node.obtainable())));
+                here.push(Release { party: party.clone(), devices, left: slice.devices.count() });
                 let choice = self.cheapest_on(slice.node, here, demand);
                 if let Some(choice) = choice
                     && best.as_ref().is_none_or(|best| choice.price.beats(best.price))
@@ -258,40 +272,47 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// An attempt and whoever shares its devices, which come free only when all of them are gone;
-    /// `None` if one of them may not be evicted now.
-    fn party(&self, attempt: &Attempt, retry_at: &mut Option<Time>) -> Option<Party> {
-        let mut party = vec![self.candidate(attempt, retry_at)?];
+    /// An attempt and whoever shares its devices, which come free only when all of them are gone; or
+    /// the attempt alone, if another may not be evicted now: then it leaves CPU and memory, and no
+    /// device (false). `None` if it may not be evicted itself.
+    fn party(&self, attempt: &Attempt, retry_at: &mut Option<Time>) -> Option<(Party, bool)> {
+        let one = self.candidate(attempt, retry_at)?;
+        let mut party = vec![one];
         for beside in &attempt.beside {
-            party.push(self.candidate(self.state.attempt(beside.partner), retry_at)?);
+            let partner = self.state.attempt(beside.partner);
+            let reclaimable = partner.charged == Class::BestEffort && partner.is_evictable();
+            match self.candidate(partner, retry_at).filter(|_| reclaimable) {
+                Some(partner) => party.push(partner),
+                None => return Some((vec![one], false)),
+            }
         }
-        Some(party)
+        Some((party, true))
     }
 
     /// The cheapest set among the candidates seen on a node that holds the newest of them.
     fn cheapest_on(
         &self,
         node: NodeId,
-        seen: &[(Party, Devices)],
+        seen: &[Release],
         demand: &Demand,
     ) -> Option<Choice> {
         let open = self.state.nodes()[node.index()].open();
         let (newest, others) = seen.split_last()?;
-        let enough = |set: &[(Party, Devices)]| {
-            let devices = set.iter().fold(open, |all, (_, devices)| all.union(*devices));
+        let enough = |set: &[Release]| {
+            let devices = set.iter().fold(open, |all, release| all.union(release.devices));
             devices.count() >= demand.gpus && self.host_fits(node, set, demand)
         };
         if !enough(seen) {
             return None;
         }
         let mut best: Option<Choice> = None;
-        let mut consider = |set: &[(Party, Devices)]| {
+        let mut consider = |set: &[Release]| {
             // With a large β a set and one more long job can cost less than the set alone: only
             // sets of which everyone is needed count.
             if !enough(set) || (0..set.len()).any(|i| enough(&without(set, i))) {
                 return;
             }
-            let victims: Vec<Candidate> = set.iter().flat_map(|(party, _)| party.clone()).collect();
+            let victims: Vec<Candidate> = set.iter().flat_map(|release| release.party.clone()).collect();
             let price = self.price(&victims);
             if best.as_ref().is_none_or(|best| price.beats(best.price)) {
                 let victims = victims.iter().map(|victim| victim.attempt).collect();
@@ -311,15 +332,15 @@ impl<'a> Search<'a> {
         best
     }
 
-    fn host_fits(&self, node: NodeId, set: &[(Party, Devices)], demand: &Demand) -> bool {
+    fn host_fits(&self, node: NodeId, set: &[Release], demand: &Demand) -> bool {
         if demand.per_gpu == Resources::default() {
             return true;
         }
         let mut freed = Resources::default();
-        for (party, devices) in set {
-            for victim in party {
+        for release in set {
+            for victim in &release.party {
                 let per_gpu = self.state.attempt(victim.attempt).per_gpu;
-                freed.add(per_gpu.times(devices.count()));
+                freed.add(per_gpu.times(release.left));
             }
         }
         let room = self.state.nodes()[node.index()].host_room_with(freed);
@@ -469,7 +490,7 @@ impl<'a> Search<'a> {
     }
 }
 
-fn without(set: &[(Party, Devices)], index: usize) -> Vec<(Party, Devices)> {
+fn without(set: &[Release], index: usize) -> Vec<Release> {
     let mut rest = set.to_vec();
     rest.remove(index);
     rest
@@ -477,13 +498,14 @@ fn without(set: &[(Party, Devices)], index: usize) -> Vec<(Party, Devices)> {
 
 /// Takes out victims that are not needed, most costly first.
 fn without_surplus(
-    seen: &[(Party, Devices)],
-    enough: impl Fn(&[(Party, Devices)]) -> bool,
-) -> Vec<(Party, Devices)> {
+    seen: &[Release],
+    enough: impl Fn(&[Release]) -> bool,
+) -> Vec<Release> {
     let mut set = seen.to_vec();
     let cost = |party: &Party| party.iter().map(|victim| victim.cost).sum::<f64>();
     set.sort_by(|a, b| {
-        cost(&b.0).total_cmp(&cost(&a.0)).then(a.0[0].attempt.cmp(&b.0[0].attempt))
+        let first = |release: &Release| release.party[0].attempt;
+        cost(&b.party).total_cmp(&cost(&a.party)).then(first(a).cmp(&first(b)))
     });
     let mut index = 0;
     while index < set.len() {
