@@ -4,6 +4,7 @@ mod document;
 mod folder;
 mod numbers;
 mod quotas;
+mod sharing;
 mod table;
 
 pub use document::line as json_line;
