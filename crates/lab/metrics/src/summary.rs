@@ -14,9 +14,9 @@ const HEADLINE: [&str; 4] = ["jct_mean_s", "queueing_delay_mean_s", "makespan_s"
 /// All figures of a run.
 ///
 /// Serialises to a flat object: `policy`, the headline figures, `result_hash`, `estimates`,
-/// `worst_tenant`, `avoidable_first`, `pairs_refused_by_test`, every other figure under its registered name, then the arrays
-/// `by_tenant`, `by_class`, `by_size`, `by_outcome` and `by_gang`. It can be flattened into a larger
-/// object.
+/// `worst_tenant`, `avoidable_first`, `pairs_refused_by_test`, every other figure under its
+/// registered name, then the arrays `by_tenant`, `by_class`, `by_size`, `by_outcome` and `by_gang`.
+/// It can be flattened into a larger object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The policy's name.

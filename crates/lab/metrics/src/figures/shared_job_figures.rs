@@ -149,8 +149,8 @@ const SUMS: &[Scalar<SharedJobFigures>] = &[
         name: "slowdown_over_life_weighted",
         unit: "1",
         better: Better::Lower,
-        definition: "of finished jobs that shared: time on GPUs / (that less the time lost to other \
-                     jobs), each summed times GPUs",
+        definition: "of finished jobs that shared: time on GPUs / (that less the time lost to \
+                     other jobs), each summed times GPUs",
         get: |f| f.if_any(f.over_life_weighted()),
     },
 ];

@@ -138,8 +138,8 @@ const SHARING: &[Scalar<SharingFigures>] = &[
         name: "compute_in_use_of_installed",
         unit: "1",
         better: Better::Higher,
-        definition: "GPU time of compute in use, by the jobs' profiles, / GPU time of all installed \
-                     and healthy GPUs",
+        definition: "GPU time of compute in use, by the jobs' profiles, / GPU time of all \
+                     installed and healthy GPUs",
         get: |f| f.if_profiled(f.usage.compute, f.usage.capacity),
     },
     Scalar {
@@ -156,8 +156,8 @@ const SHARING: &[Scalar<SharingFigures>] = &[
         name: "compute_in_use_of_allocated",
         unit: "1",
         better: Better::Higher,
-        definition: "GPU time of compute in use, by the jobs' profiles, / GPU time of GPUs given to \
-                     jobs",
+        definition: "GPU time of compute in use, by the jobs' profiles, / GPU time of GPUs given \
+                     to jobs",
         get: |f| f.if_profiled(f.usage.compute, f.usage.allocated),
     },
     Scalar {
@@ -192,8 +192,8 @@ const SHARING: &[Scalar<SharingFigures>] = &[
         name: "memory_in_use_of_allocated",
         unit: "1",
         better: Better::Neither,
-        definition: "GPU memory in use, by the jobs' profiles, / memory of GPUs given to jobs, both \
-                     over time; a GPU counts as one whatever its memory",
+        definition: "GPU memory in use, by the jobs' profiles, / memory of GPUs given to jobs, \
+                     both over time; a GPU counts as one whatever its memory",
         get: |f| f.if_profiled(f.usage.memory, f.usage.allocated),
     },
     Scalar {
