@@ -91,6 +91,8 @@ pub struct Beside {
 pub(crate) struct Company {
     pub(crate) host: AttemptId,
     pub(crate) terms: PairTerms,
+    /// When the last sample was taken.
+    pub(crate) sampled_at: Option<Time>,
     /// Samples below tolerance in a row.
     pub(crate) bad_samples: u32,
     /// Sum of both retentions over those.
@@ -297,7 +299,7 @@ impl State {
     }
 
     /// What telemetry saw of a pair. Enough bad samples in a row mark it for breaking up.
-    pub(crate) fn sampled(&mut self, pair: [AttemptId; 2], seen: [Retention; 2]) {
+    pub(crate) fn sampled(&mut self, pair: [AttemptId; 2], seen: [Retention; 2], taken: Time) {
         // A reservation beside a running job is no pair yet.
         let started = |id: AttemptId| {
             let attempt = self.attempts.get(id.index());
@@ -316,6 +318,11 @@ impl State {
         } else {
             return;
         };
+        let Some(company) = &mut self.attempts[newer[0].index()].company else { return };
+        if company.sampled_at.is_some_and(|last| taken <= last) {
+            return;
+        }
+        company.sampled_at = Some(taken);
         for (index, other) in [(0, 1), (1, 0)] {
             let partner = newer[other];
             self.change_rate(newer[index], |beside| {

@@ -71,5 +71,5 @@ pub(crate) fn sample(
     let mut kept = || words.need("what it kept", usage)?.retention();
     let retentions = [kept()?, kept()?];
     words.done(usage)?;
-    story.tell(Event::PairSampled { attempts, retentions })
+    story.tell(Event::PairSampled { attempts, retentions, taken: story.now })
 }

@@ -174,7 +174,9 @@ impl Source {
         }
         let gentle = rng.random_bool(0.3);
         let retentions = [retention(rng, gentle), retention(rng, gentle)];
-        Event::PairSampled { attempts, retentions }
+        let late = if rng.random_bool(0.1) { rng.random_range(0..=10_000_000) } else { 0 };
+        let taken = Time(self.now.0.saturating_sub(late));
+        Event::PairSampled { attempts, retentions, taken }
     }
 
     fn tenant(&mut self, tenant: TenantId) -> Event {
