@@ -2,9 +2,7 @@
 
 use super::error::Fault;
 use super::words::Word;
-use deepshare_model::{
-    GpuTypeId, JobId, NodeId, ProfileClassId, TenantId, TrustDomainId, UserId,
-};
+use deepshare_model::{GpuTypeId, JobId, NodeId, ProfileClassId, TenantId, TrustDomainId, UserId};
 
 /// Names by id.
 #[derive(Debug, Default)]

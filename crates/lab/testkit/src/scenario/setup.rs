@@ -7,9 +7,7 @@ use deepshare_engine::{CapacityMode, Event, Placer};
 use deepshare_model::{
     Devices, GpuTime, GpuTypeId, NodeId, NodeSpec, PoolId, Quota, Resources, TenantId, TenantSpec,
 };
-use deepshare_policies::{
-    DeepShareSettings, Demotion, PolicyConfig, PressureDemand, TieOrder,
-};
+use deepshare_policies::{DeepShareSettings, Demotion, PolicyConfig, PressureDemand, TieOrder};
 
 fn before_all(story: &Story, words: &Words<'_>) -> Result<(), Fault> {
     let column = words.peek().map_or(1, |word| word.column);

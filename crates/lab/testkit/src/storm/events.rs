@@ -158,9 +158,8 @@ impl Source {
         let paired: Vec<_> = live.iter().filter(|attempt| !attempt.beside.is_empty()).collect();
         let rng = &mut self.rng;
         let mut attempts = match paired.is_empty() || rng.random_bool(0.1) {
-            true => [0, 1].map(|_| {
-                AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1))
-            }),
+            true => [0, 1]
+                .map(|_| AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1))),
             false => {
                 // Mostly of the same pair, so that bad samples come in a row.
                 let newest = paired[paired.len() - 1];
