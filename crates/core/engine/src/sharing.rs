@@ -4,7 +4,7 @@
 //! A pair is two attempts on exactly the same devices. Residency itself is kept device by device
 //! (see `books.rs`); here are the links between attempts and what was agreed.
 
-use crate::attempt::{Attempt, AttemptState};
+use crate::attempt::{Attempt, AttemptState, Slice};
 use crate::command::{Command, EvictReason};
 use crate::queue::KeyId;
 use crate::state::State;
@@ -379,13 +379,16 @@ impl State {
         }
     }
 
-    /// True if a partner could be started on the devices of an attempt: they work, nobody else is
-    /// promised them, and whoever is there stays.
+    /// True if a partner could be started on the devices of an attempt: they work, they are of its
+    /// pool still, nobody else is promised them, and whoever is there stays.
     pub fn takes_partner(&self, host: &Attempt) -> bool {
         let stays = (AttemptState::Binding..AttemptState::Terminating).contains(&host.state);
-        stays && host.beside.is_empty() && host.placement.iter().all(|slice| {
+        let pool = self.pool_of(host.job);
+        let open = |slice: &Slice| {
             let node = &self.nodes[slice.node.index()];
-            slice.devices.minus(node.usable().minus(node.claimed)).is_empty()
-        })
+            let free = node.usable().minus(node.claimed);
+            node.spec.pool == pool && slice.devices.minus(free).is_empty()
+        };
+        stays && host.beside.is_empty() && host.placement.iter().all(open)
     }
 }
