@@ -251,7 +251,8 @@ impl Books {
         attempt.reached = AttemptState::Binding;
         attempt.started_at = Some(self.now);
         let placement = attempt.placement.clone();
-        let first = placement.first().and_then(|slice| Some((slice.node, slice.devices.iter().next()?)));
+        let first =
+            placement.first().and_then(|slice| Some((slice.node, slice.devices.iter().next()?)));
         let there = first.and_then(|(node, device)| {
             self.nodes[node.index()].holders[device as usize].first().copied()
         });

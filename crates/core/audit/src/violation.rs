@@ -143,13 +143,17 @@ pub enum Violation {
     #[error("{attempt} of {gpus} GPUs shares devices, and at most {most} GPUs may be shared")]
     PairTooWide { attempt: AttemptId, gpus: u32, most: u32 },
     /// Both of a pair fit a device's memory, and both say what they need.
-    #[error("{attempt} and its partner need {needs:?} MiB a GPU (0: not said), and {node} has {has}")]
+    #[error(
+        "{attempt} and its partner need {needs:?} MiB a GPU (0: not said), and {node} has {has}"
+    )]
     PairMemoryShort { attempt: AttemptId, node: NodeId, needs: [u32; 2], has: u32 },
     /// What both of a pair keep is predicted.
     #[error("{attempt} shares devices with {partner}, and nobody knows what they keep")]
     PairUnpredicted { attempt: AttemptId, partner: AttemptId },
     /// A guaranteed job keeps the floor.
-    #[error("{attempt} and {partner}: a guaranteed job is to keep {keeps}, and the floor is {floor}")]
+    #[error(
+        "{attempt} and {partner}: a guaranteed job is to keep {keeps}, and the floor is {floor}"
+    )]
     PairBelowFloor { attempt: AttemptId, partner: AttemptId, keeps: Retention, floor: Retention },
     /// Both of a pair keep what is tolerated.
     #[error("{attempt} and {partner}: one keeps {keeps}, and {tolerance} is the least tolerated")]
@@ -187,14 +191,18 @@ pub enum Violation {
     #[error("{attempt} goes on beside {partner} after {bad} bad samples in a row")]
     LeftDegraded { attempt: AttemptId, partner: AttemptId, bad: u32 },
     /// The engine has others on the devices of an attempt, or believes it to be slower or faster.
-    #[error("beside {attempt}, and what it keeps: {audited:?} by the stream, {engine:?} in the engine")]
+    #[error(
+        "beside {attempt}, and what it keeps: {audited:?} by the stream, {engine:?} in the engine"
+    )]
     BesideDiffers {
         attempt: AttemptId,
         audited: Option<(AttemptId, Retention)>,
         engine: Vec<(AttemptId, Retention)>,
     },
     /// The engine predicts otherwise.
-    #[error("the engine's predicted retentions are not those it was told, lowered by what was seen")]
+    #[error(
+        "the engine's predicted retentions are not those it was told, lowered by what was seen"
+    )]
     RetentionsDiffer,
 
     // Evictions, reservations, refusals.

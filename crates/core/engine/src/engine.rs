@@ -113,8 +113,8 @@ impl Engine {
                 }
             }
             Event::Retentions { table } => self.learn_retentions(table),
-            Event::PairSampled { attempts, retentions } => {
-                self.state.sampled(*attempts, *retentions);
+            Event::PairSampled { attempts, retentions, taken } => {
+                self.state.sampled(*attempts, *retentions, *taken);
             }
             Event::TenantSet { tenant, spec } => self.set_tenant(*tenant, spec, out),
             Event::Leadership { epoch } => self.state.epoch = self.state.epoch.max(*epoch),

@@ -174,6 +174,8 @@ pub enum Event {
         attempts: [AttemptId; 2],
         /// What each kept of its solo speed, in the same order.
         retentions: [Retention; 2],
+        /// When the period ended. A sample counts once, and not after a later one.
+        taken: Time,
     },
 
     // Control.

@@ -4,7 +4,7 @@
 //! A pair is two attempts on exactly the same devices. Residency itself is kept device by device
 //! (see `books.rs`); here are the links between attempts and what was agreed.
 
-use crate::attempt::{Attempt, AttemptState};
+use crate::attempt::{Attempt, AttemptState, Slice};
 use crate::command::{Command, EvictReason};
 use crate::queue::KeyId;
 use crate::state::State;
@@ -99,6 +99,8 @@ pub struct Beside {
 pub(crate) struct Company {
     pub(crate) host: AttemptId,
     pub(crate) terms: PairTerms,
+    /// When the last sample was taken.
+    pub(crate) sampled_at: Option<Time>,
     /// Samples below tolerance in a row.
     pub(crate) bad_samples: u32,
     /// Sum of both retentions over those.
@@ -305,7 +307,7 @@ impl State {
     }
 
     /// What telemetry saw of a pair. Enough bad samples in a row mark it for breaking up.
-    pub(crate) fn sampled(&mut self, pair: [AttemptId; 2], seen: [Retention; 2]) {
+    pub(crate) fn sampled(&mut self, pair: [AttemptId; 2], seen: [Retention; 2], taken: Time) {
         // A reservation beside a running job is no pair yet.
         let started = |id: AttemptId| {
             let attempt = self.attempts.get(id.index());
@@ -324,6 +326,11 @@ impl State {
         } else {
             return;
         };
+        let Some(company) = &mut self.attempts[newer[0].index()].company else { return };
+        if company.sampled_at.is_some_and(|last| taken <= last) {
+            return;
+        }
+        company.sampled_at = Some(taken);
         for (index, other) in [(0, 1), (1, 0)] {
             let partner = newer[other];
             self.change_rate(newer[index], |beside| {
@@ -380,14 +387,17 @@ impl State {
         }
     }
 
-    /// True if a partner could be started on the devices of an attempt: they work, nobody else is
-    /// promised them, and whoever is there stays.
+    /// True if a partner could be started on the devices of an attempt: they work, they are of its
+    /// pool still, nobody else is promised them, and whoever is there stays.
     pub fn takes_partner(&self, host: &Attempt) -> bool {
         let stays = (AttemptState::Binding..AttemptState::Terminating).contains(&host.state);
-        stays && host.beside.is_empty() && host.placement.iter().all(|slice| {
+        let pool = self.pool_of(host.job);
+        let open = |slice: &Slice| {
             let node = &self.nodes[slice.node.index()];
-            let open = node.usable().minus(node.claimed);
-            !node.is_held_back() && slice.devices.minus(open).is_empty()
-        })
+            let free = node.usable().minus(node.claimed);
+            let ours = node.spec.pool == pool && !node.is_held_back();
+            ours && slice.devices.minus(free).is_empty()
+        };
+        stays && host.beside.is_empty() && host.placement.iter().all(open)
     }
 }

@@ -10,6 +10,8 @@ mod error;
 mod names;
 mod report;
 mod setup;
+mod sharing;
+mod stint;
 mod story;
 mod values;
 mod words;

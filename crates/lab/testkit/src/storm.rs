@@ -8,9 +8,7 @@
 mod events;
 
 use deepshare_audit::Auditor;
-use deepshare_engine::{
-    CapacityMode, Command, Engine, EngineSettings, Event, PairCounts, Placer,
-};
+use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, PairCounts, Placer};
 use deepshare_model::{JobId, Span, Time};
 use deepshare_policies::{ColocationSettings, DeepShareSettings, PolicyConfig, PressureDemand};
 use deepshare_sim::auditor_of;

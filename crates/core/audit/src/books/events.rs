@@ -47,7 +47,9 @@ impl Books {
             }
             Event::Checkpoint { .. } | Event::Resized { .. } | Event::ResizeRefused { .. } => {}
             Event::Retentions { table } => self.learn(table),
-            Event::PairSampled { attempts, retentions } => self.sample(*attempts, *retentions),
+            Event::PairSampled { attempts, retentions, taken } => {
+                self.sample(*attempts, *retentions, *taken);
+            }
             Event::Cancelled { job } => self.cancel(*job)?,
             Event::Held { job } => {
                 let job = self.job_mut(*job)?;

@@ -2,7 +2,7 @@
 
 use super::Books;
 use deepshare_engine::RetentionTable;
-use deepshare_model::{AttemptId, JobId, ProfileClassId, Retention};
+use deepshare_model::{AttemptId, JobId, ProfileClassId, Retention, Time};
 
 /// The pair that a placed attempt is to be part of, as of its admission.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,7 @@ pub(crate) struct Pair {
     pub tolerance: Retention,
     /// What both are believed to keep, the one that joined first.
     pub keeps: [Retention; 2],
+    sampled_at: Option<Time>,
     /// Samples below tolerance in a row, and what both kept over those.
     pub bad: u32,
     seen: [u64; 2],
@@ -35,6 +36,7 @@ impl Pair {
             host: joining.host,
             tolerance,
             keeps: joining.keeps,
+            sampled_at: None,
             bad: 0,
             seen: [0; 2],
             degraded: false,
@@ -80,7 +82,7 @@ impl Books {
 
     /// A sample of a pair. The last of enough bad ones in a row lowers what is predicted of its like
     /// to what was seen on average.
-    pub fn sample(&mut self, attempts: [AttemptId; 2], kept: [Retention; 2]) {
+    pub fn sample(&mut self, attempts: [AttemptId; 2], kept: [Retention; 2], taken: Time) {
         let is_pair = |joined: usize| {
             let pair = self.pairs.get(&attempts[joined]);
             pair.is_some_and(|pair| pair.host == attempts[1 - joined])
@@ -90,6 +92,10 @@ impl Books {
         let (needed, slack) = (self.settings.pair_samples, self.settings.pair_slack_ppm);
         let joined = attempts[joined];
         let pair = self.pairs.get_mut(&joined).expect("found in the lines above");
+        if pair.sampled_at.is_some_and(|last| taken <= last) {
+            return;
+        }
+        pair.sampled_at = Some(taken);
         pair.keeps = kept;
         self.step.attempts.extend([joined, pair.host]);
         if kept[0].min(kept[1]).ppm() + slack >= pair.tolerance.ppm() {

@@ -115,10 +115,7 @@ impl Books {
 
     /// Attempts evicted at this point of the round: from degraded pairs, and for jobs that have
     /// been placed by now.
-    fn gone_in_round(
-        &self,
-        counts: impl Fn(AttemptId) -> bool,
-    ) -> impl Iterator<Item = AttemptId> {
+    fn gone_in_round(&self, counts: impl Fn(AttemptId) -> bool) -> impl Iterator<Item = AttemptId> {
         let served = self.step.reclaims.iter().filter(|reclaim| reclaim.served);
         let victims = served.flat_map(|reclaim| &reclaim.victims);
         let gone: Vec<AttemptId> =

@@ -8,6 +8,8 @@ mod placements;
 mod quotas;
 mod reclaim;
 mod refusals;
+mod sharing;
+mod sharing_engine;
 mod stale_events;
 mod starts;
 mod stream;

@@ -197,3 +197,50 @@ impl DeepShare {
         (rho_min + pressure.min(1.0) * (1.0 - rho_min), pressure)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deepshare::DeepShareSettings;
+    use crate::deepshare::partner::rho_tol;
+
+    /// P from so many GPUs wanted, 0 free, and ε = 4.
+    fn tolerance(assurance: f64, pending: u64) -> f64 {
+        let colocation =
+            ColocationSettings { gamma_milli: 1_000, eps_share_milli: 1_000, ..Default::default() };
+        let policy = DeepShare { settings: DeepShareSettings { colocation, ..Default::default() } };
+        let (base, pressure) = policy.base_tolerance((0, 4), pending);
+        assert!((pressure - pending as f64 / 4.0).abs() < 1e-12, "{pressure}");
+        rho_tol(base, assurance)
+    }
+
+    /// ρ_min = 0.7. Rows: the lower Q̃; columns: P of 0, 0.25, 0.5, 0.75, 1 and more.
+    #[test]
+    fn tolerance_rises_with_pressure_and_as_assurance_falls() {
+        let table = [
+            (1.00, [0.700, 0.775, 0.850, 0.925, 1.0, 1.0]),
+            (0.95, [0.735, 0.81375, 0.8925, 0.97125, 1.0, 1.0]),
+            (0.90, [0.770, 0.8525, 0.935, 1.0, 1.0, 1.0]),
+            (0.80, [0.840, 0.930, 1.0, 1.0, 1.0, 1.0]),
+            (0.60, [0.980, 1.0, 1.0, 1.0, 1.0, 1.0]),
+            (0.571, [1.0; 6]),
+            (0.00, [1.0; 6]),
+        ];
+        for (assurance, row) in table {
+            for (pending, expected) in row.into_iter().enumerate() {
+                let found = tolerance(assurance, pending as u64);
+                assert!((found - expected).abs() < 1e-3, "Q {assurance}, {pending}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_eps_any_backlog_is_all_the_pressure_there_is() {
+        let colocation = ColocationSettings { eps_share_milli: 0, ..Default::default() };
+        let policy = DeepShare { settings: DeepShareSettings { colocation, ..Default::default() } };
+        assert_eq!(policy.base_tolerance((0, 4), 1).0, 1.0);
+        assert_eq!(policy.base_tolerance((0, 4), 0), (0.7, 0.0));
+        // √(4 / 16) of the way from 0.7 to 1.
+        assert!((policy.base_tolerance((16, 32), 4).0 - 0.85).abs() < 1e-12);
+    }
+}

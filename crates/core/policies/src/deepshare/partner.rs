@@ -217,7 +217,7 @@ impl DeepShare {
             true => state.qad(ask.tenant).1.min(state.qad(partner).1).as_f64(),
             false => 1.0,
         };
-        (ask.base * (2.0 - assurance)).min(1.0)
+        rho_tol(ask.base, assurance)
     }
 
     fn refusal(
@@ -237,6 +237,11 @@ impl DeepShare {
             qad: [state.qad(ask.tenant).1, state.qad(partner).1],
         }
     }
+}
+
+/// ρ_tol from ρ_min + P·(1 − ρ_min) and the lower of two Q̃.
+pub(super) fn rho_tol(base: f64, assurance: f64) -> f64 {
+    (base * (2.0 - assurance)).min(1.0)
 }
 
 /// Keeps the pair that came furthest; of equals, the one that would be tried first.

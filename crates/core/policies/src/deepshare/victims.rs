@@ -290,12 +290,7 @@ impl<'a> Search<'a> {
     }
 
     /// The cheapest set among the candidates seen on a node that holds the newest of them.
-    fn cheapest_on(
-        &self,
-        node: NodeId,
-        seen: &[Release],
-        demand: &Demand,
-    ) -> Option<Choice> {
+    fn cheapest_on(&self, node: NodeId, seen: &[Release], demand: &Demand) -> Option<Choice> {
         let open = self.state.nodes()[node.index()].open();
         let (newest, others) = seen.split_last()?;
         let enough = |set: &[Release]| {
@@ -312,7 +307,8 @@ impl<'a> Search<'a> {
             if !enough(set) || (0..set.len()).any(|i| enough(&without(set, i))) {
                 return;
             }
-            let victims: Vec<Candidate> = set.iter().flat_map(|release| release.party.clone()).collect();
+            let victims: Vec<Candidate> =
+                set.iter().flat_map(|release| release.party.clone()).collect();
             let price = self.price(&victims);
             if best.as_ref().is_none_or(|best| price.beats(best.price)) {
                 let victims = victims.iter().map(|victim| victim.attempt).collect();
@@ -497,10 +493,7 @@ fn without(set: &[Release], index: usize) -> Vec<Release> {
 }
 
 /// Takes out victims that are not needed, most costly first.
-fn without_surplus(
-    seen: &[Release],
-    enough: impl Fn(&[Release]) -> bool,
-) -> Vec<Release> {
+fn without_surplus(seen: &[Release], enough: impl Fn(&[Release]) -> bool) -> Vec<Release> {
     let mut set = seen.to_vec();
     let cost = |party: &Party| party.iter().map(|victim| victim.cost).sum::<f64>();
     set.sort_by(|a, b| {

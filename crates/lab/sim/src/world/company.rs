@@ -101,7 +101,7 @@ impl World {
         *reading = pair.next(interference.sample_period, interference.sample_noise);
         self.queue.push(reading.at, Due::Reads(newer));
         if let Some(retentions) = seen {
-            self.tell(now, newer, Event::PairSampled { attempts, retentions });
+            self.tell(now, newer, Event::PairSampled { attempts, retentions, taken: now });
         }
     }
 

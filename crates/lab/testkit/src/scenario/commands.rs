@@ -3,6 +3,7 @@
 use super::error::Fault;
 use super::report;
 use super::setup;
+use super::sharing;
 use super::story::{JobTruth, Story};
 use super::words::{Word, Words};
 use deepshare_engine::{BindFailure, Event};
@@ -50,6 +51,10 @@ const COMMANDS: &[Entry] = commands! {
     "unhold" " JOB" |s, w, u| with_job(s, w, u, |job| Event::Unheld { job });
     "overdue" " JOB" overdue;
     "stale" " JOB" stale;
+    // Two jobs on the same devices.
+    "predict" " PROFILE PROFILE KEEPS KEEPS" sharing::predict;
+    "truth" " PROFILE PROFILE KEEPS KEEPS" sharing::truth;
+    "sample" " JOB JOB KEPT KEPT" sharing::sample;
     // What the world will do with a job's next start or stop.
     "slow-bind" " JOB TIME" |s, w, u| arrange(s, w, u, |job, span| job.fate.bind_takes = span);
     "slow-start" " JOB TIME" |s, w, u| arrange(s, w, u, |job, span| job.fate.start_takes = span);
@@ -61,7 +66,7 @@ const COMMANDS: &[Entry] = commands! {
     "run" " [until TIME]" run;
     "snapshot" "" snapshot;
     "explain" " JOB" explain;
-    "show" " free|jobs|tenants|qad" show;
+    "show" " free|jobs|tenants|qad|pairs|predictions" show;
 };
 
 /// Takes a line's time stamp, if it has one, and goes there.
@@ -154,6 +159,7 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
     };
     let mut truth = JobTruth::default();
     let (mut estimate, mut estimated, mut tenant) = (None, false, None);
+    let mut shares = None;
     let keys = [
         "tenant",
         "gpus",
@@ -166,6 +172,9 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
         "cpus",
         "memory",
         "gpu-memory",
+        "profile",
+        "share",
+        "domain",
         "priority",
         "user",
     ];
@@ -186,6 +195,9 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
             "cpus" => spec.demand.per_gpu.cpu_milli = value.milli()?,
             "memory" => spec.demand.per_gpu.memory_mib = value.count(0, u32::MAX)?.into(),
             "gpu-memory" => spec.demand.gpu_memory_mib = value.count(0, u32::MAX)?,
+            "profile" => spec.profile = Some(story.names.profile(value.text)),
+            "share" => shares = Some(value.yes()?),
+            "domain" => spec.sharing.trust_domain = story.names.trust_domain(value.text),
             "priority" => spec.priority = value.count(0, 1_000)? as i32,
             _ => spec.user = story.names.user(value.text),
         }
@@ -193,6 +205,8 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
     if spec.demand.gpus == 0 {
         return Err(name.wrong("asks for nothing", format!("write `{usage}`")));
     }
+    // Who says how it behaves is meant to share.
+    spec.sharing.consent = shares.unwrap_or(spec.profile.is_some());
     spec.tenant = match tenant {
         Some(tenant) => tenant,
         None => setup::tenant_called(story, "all", name)?,
@@ -324,7 +338,14 @@ fn explain(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Res
 
 fn show(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
     let what = words.need("what to show", usage)?;
-    let what = what.one_of(&[("free", 0), ("jobs", 1), ("tenants", 2), ("qad", 3)])?;
+    let what = what.one_of(&[
+        ("free", 0),
+        ("jobs", 1),
+        ("tenants", 2),
+        ("qad", 3),
+        ("pairs", 4),
+        ("predictions", 5),
+    ])?;
     words.done(usage)?;
     story.close()?;
     if what == 3 {
@@ -339,6 +360,8 @@ fn show(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result
         2 => tenants
             .map(|id| story.describe(|names, state| report::tenant(names, state, id)))
             .collect(),
+        4 => vec![report::pairs(story.state())],
+        5 => story.describe_all(report::predictions),
         _ => {
             tenants.map(|id| story.describe(|names, state| report::qad(names, state, id))).collect()
         }

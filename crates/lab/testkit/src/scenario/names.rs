@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::words::Word;
-use deepshare_model::{GpuTypeId, JobId, NodeId, TenantId, UserId};
+use deepshare_model::{GpuTypeId, JobId, NodeId, ProfileClassId, TenantId, TrustDomainId, UserId};
 
 /// Names by id.
 #[derive(Debug, Default)]
@@ -11,6 +11,8 @@ pub(crate) struct Names {
     pub(crate) tenants: Vec<String>,
     users: Vec<String>,
     gpu_types: Vec<String>,
+    pub(crate) profiles: Vec<String>,
+    domains: Vec<String>,
     pub(crate) nodes: u32,
 }
 
@@ -57,6 +59,15 @@ impl Names {
 
     pub(crate) fn gpu_type(&mut self, name: &str) -> GpuTypeId {
         GpuTypeId::from_index(find_or_add(&mut self.gpu_types, name))
+    }
+
+    pub(crate) fn profile(&mut self, name: &str) -> ProfileClassId {
+        ProfileClassId::from_index(find_or_add(&mut self.profiles, name))
+    }
+
+    /// Jobs that name none are of a domain of their own kind.
+    pub(crate) fn trust_domain(&mut self, name: &str) -> TrustDomainId {
+        TrustDomainId::from_index(find_or_add(&mut self.domains, name) + 1)
     }
 
     pub(crate) fn gpu_types(&self) -> usize {

@@ -1,8 +1,10 @@
 //! How replies are worded: names instead of ids.
 
 use super::names::Names;
-use deepshare_engine::{AttemptState, EvictReason, JobState, Preemption, Reason, Slice, State};
-use deepshare_model::{Devices, GpuTypeId, JobId, TenantId};
+use deepshare_engine::{
+    AttemptState, EvictReason, JobState, PairTest, Preemption, Reason, Slice, State,
+};
+use deepshare_model::{Devices, GpuTypeId, JobId, ProfileClassId, TenantId};
 
 /// `n0[0,1] n1[0-3]`.
 pub(crate) fn placement(slices: &[Slice]) -> String {
@@ -68,6 +70,10 @@ pub(crate) fn reason(names: &Names, reason: &Reason) -> String {
         Reason::OverQuota { tenant: id, .. } | Reason::LargerThanQuota { tenant: id, .. } => {
             tenant(*id)
         }
+        Reason::NoPartner(refusal) => {
+            let (id, name) = (refusal.partner, names.job_name(refusal.partner));
+            text.replace(&format!(" {id} "), &format!(" {name} "))
+        }
         Reason::BehindHead { head: id } | Reason::WouldDelay { head: id, .. } => head(*id),
         _ => text,
     }
@@ -128,4 +134,32 @@ pub(crate) fn qad(names: &Names, state: &State, id: TenantId) -> String {
     let (demanded, held) = state.guaranteed(id);
     let name = names.tenant_name(id);
     format!("qad {name} {now}, smoothed {smoothed}, holds {held} of {demanded} demanded")
+}
+
+/// `pairs 2 formed, 1 revoked; refused: floor 1`.
+pub(crate) fn pairs(state: &State) -> String {
+    let counts = state.pair_counts();
+    let refused = PairTest::ALL.map(|test| (test.name(), counts.refused[test as usize]));
+    let refused: Vec<String> = refused
+        .iter()
+        .filter(|(_, times)| *times > 0)
+        .map(|(test, times)| format!("{test} {times}"))
+        .collect();
+    let refused = match refused.is_empty() {
+        true => String::new(),
+        false => format!("; refused: {}", refused.join(", ")),
+    };
+    format!("pairs {} formed, {} revoked{refused}", counts.formed, counts.revoked)
+}
+
+/// `a keeps 0.95 beside b`: what is predicted, a line a pair of profiles, as far as said.
+pub(crate) fn predictions(names: &Names, state: &State) -> Vec<String> {
+    let profiles = 0..names.profiles.len();
+    let pairs = profiles.clone().flat_map(|own| profiles.clone().map(move |other| (own, other)));
+    let known = pairs.filter_map(|(own, other)| {
+        let id = ProfileClassId::from_index;
+        let kept = state.retentions().get(id(own), id(other)).filter(|kept| kept.ppm() > 1)?;
+        Some(format!("{} keeps {kept} beside {}", names.profiles[own], names.profiles[other]))
+    });
+    known.collect()
 }

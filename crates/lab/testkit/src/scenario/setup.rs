@@ -7,7 +7,7 @@ use deepshare_engine::{CapacityMode, Event, Placer};
 use deepshare_model::{
     Devices, GpuTime, GpuTypeId, NodeId, NodeSpec, PoolId, Quota, Resources, TenantId, TenantSpec,
 };
-use deepshare_policies::{DeepShareSettings, Demotion, PolicyConfig, TieOrder};
+use deepshare_policies::{DeepShareSettings, Demotion, PolicyConfig, PressureDemand, TieOrder};
 
 fn before_all(story: &Story, words: &Words<'_>) -> Result<(), Fault> {
     let column = words.peek().map_or(1, |word| word.column);
@@ -88,7 +88,22 @@ fn deepshare(settings: &mut DeepShareSettings, words: &mut Words<'_>) -> Result<
         "reclaim",
         "spill",
         "gang-guard",
+        "residents",
+        "rho-min",
+        "gamma",
+        "eps",
+        "pressure",
+        "floor",
+        "candidates",
+        "tolerance-by-qad",
+        "by-prediction",
+        "max-gpus",
         "preemption-cap",
+    ];
+    let demands = [
+        ("promoted", PressureDemand::Promoted),
+        ("guaranteed-only", PressureDemand::GuaranteedOnly),
+        ("all-pending", PressureDemand::AllPending),
     ];
     for setting in words.settings(&keys)? {
         let value = setting.value;
@@ -101,6 +116,16 @@ fn deepshare(settings: &mut DeepShareSettings, words: &mut Words<'_>) -> Result<
             "reclaim" => settings.reclaim = value.yes()?,
             "spill" => settings.spill = value.yes()?,
             "gang-guard" => settings.gang_guard = value.span()?,
+            "residents" => settings.colocation.residents = value.count(1, 2)?,
+            "rho-min" => settings.colocation.rho_min_milli = value.thousandths()?,
+            "gamma" => settings.colocation.gamma_milli = value.thousandths()?,
+            "eps" => settings.colocation.eps_share_milli = value.thousandths()?,
+            "pressure" => settings.colocation.demand = value.one_of(&demands)?,
+            "floor" => settings.colocation.guaranteed_floor_milli = value.thousandths()?,
+            "candidates" => settings.colocation.candidates = value.count(0, u32::MAX)?,
+            "tolerance-by-qad" => settings.colocation.by_qad = value.yes()?,
+            "by-prediction" => settings.colocation.by_prediction = value.yes()?,
+            "max-gpus" => settings.colocation.max_gpus = value.count(0, u32::MAX)?,
             _ => settings.preemption_cap = value.count(0, u32::MAX)?,
         }
     }
@@ -132,6 +157,8 @@ pub(crate) fn settings(
         "backoff-first",
         "backoff-max",
         "preempted-pause",
+        "pair-samples",
+        "pair-slack",
         "restart",
         "news",
     ];
@@ -154,6 +181,8 @@ pub(crate) fn settings(
             "backoff-first" => setup.engine.backoff_first = value.span()?,
             "backoff-max" => setup.engine.backoff_max = value.span()?,
             "preempted-pause" => setup.engine.preempted_pause = value.span()?,
+            "pair-samples" => setup.engine.pair_samples = value.count(0, u32::MAX)?,
+            "pair-slack" => setup.engine.pair_slack_ppm = value.thousandths()? * 1_000,
             "restart" => setup.restart = value.span()?,
             _ => setup.news_twice = value.one_of(&[("once", false), ("twice", true)])?,
         }

@@ -8,13 +8,16 @@ use super::Strain;
 use super::error::{BrokenRule, Fault};
 use super::names::Names;
 use super::report;
+use super::sharing::Kept;
+use super::stint::Stint;
 use deepshare_audit::Auditor;
 use deepshare_engine::{
     BindFailure, CapacityMode, Command, Engine, EngineSettings, Event, EvictReason, JobState,
     Reason,
 };
-use deepshare_model::{AttemptId, Class, JobId, Outcome, Span, Time};
+use deepshare_model::{AttemptId, Class, JobId, Outcome, Retention, Span, Time};
 use deepshare_policies::PolicyConfig;
+use deepshare_sim::auditor_of;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Rounds at one instant after which a script is given up.
@@ -81,7 +84,7 @@ pub(crate) struct JobTruth {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Truth {
     Coming,
-    Running(Time),
+    Running(Stint),
     Stopping,
     Gone,
 }
@@ -90,7 +93,7 @@ enum Truth {
 enum Due {
     Binds(AttemptId),
     Starts(AttemptId),
-    WorkDone(AttemptId),
+    WorkDone(AttemptId, u32),
     Refuses(AttemptId),
     LetsGo(AttemptId),
 }
@@ -104,6 +107,13 @@ pub(crate) struct Story {
     world: Option<(Engine, Auditor)>,
     strain: Strain,
     attempts: BTreeMap<AttemptId, (JobId, Truth)>,
+    /// Who shares devices, by each of the two.
+    partners: BTreeMap<AttemptId, AttemptId>,
+    /// What was last predicted, and how often anything was.
+    pub(crate) predicted: Kept,
+    pub(crate) tables: u64,
+    /// What jobs really keep, where it is not what is predicted.
+    pub(crate) true_kept: Kept,
     due: BTreeMap<(Time, u64), Due>,
     seq: u64,
     news: VecDeque<Event>,
@@ -129,6 +139,10 @@ impl Story {
             world: None,
             strain,
             attempts: BTreeMap::new(),
+            partners: BTreeMap::new(),
+            predicted: Kept::new(),
+            tables: 0,
+            true_kept: Kept::new(),
             due: BTreeMap::new(),
             seq: 0,
             news: VecDeque::new(),
@@ -143,7 +157,8 @@ impl Story {
     fn world(&mut self) -> &mut (Engine, Auditor) {
         self.world.get_or_insert_with(|| {
             let engine = Engine::new(self.setup.engine, self.setup.policy.build());
-            (engine, Auditor::new(&self.setup.engine).check_every(1))
+            let auditor = auditor_of(&self.setup.engine, &self.setup.policy);
+            (engine, auditor.check_every(1).checks_assurance())
         })
     }
 
@@ -156,6 +171,16 @@ impl Story {
         &mut self,
         words: impl FnOnce(&Names, &deepshare_engine::State) -> String,
     ) -> String {
+        self.world();
+        let (engine, _) = self.world.as_ref().expect("begun in the line above");
+        words(&self.names, engine.state())
+    }
+
+    /// As [`Story::describe`], in several lines.
+    pub(crate) fn describe_all(
+        &mut self,
+        words: impl FnOnce(&Names, &deepshare_engine::State) -> Vec<String>,
+    ) -> Vec<String> {
         self.world();
         let (engine, _) = self.world.as_ref().expect("begun in the line above");
         words(&self.names, engine.state())
@@ -283,6 +308,8 @@ impl Story {
             Command::Watch { attempt, partner, tolerance } => {
                 let (joined, there) = (self.attempt_name(attempt), self.attempt_name(partner));
                 self.say(format_args!("watch {joined} beside {there} at {tolerance}"));
+                self.partners.extend([(attempt, partner), (partner, attempt)]);
+                self.change_speeds();
             }
             Command::Promote { attempt } => {
                 self.say(format_args!("promote {}", self.attempt_name(attempt)));
@@ -324,9 +351,11 @@ impl Story {
         match due {
             Due::Binds(attempt) => self.bind(attempt),
             Due::Starts(attempt) => self.start(attempt),
-            Due::WorkDone(attempt) => {
+            Due::WorkDone(attempt, round) => {
                 let (job, truth) = self.attempts[&attempt];
-                if let Truth::Running(_) = truth {
+                if let Truth::Running(stint) = truth
+                    && stint.round == round
+                {
                     self.complete(attempt, self.jobs[job.index()].outcome);
                 }
             }
@@ -379,13 +408,44 @@ impl Story {
             self.news.push_back(Event::Rejected { attempt });
             return;
         }
-        self.set(attempt, Truth::Running(self.now));
+        let stint = Stint::new(self.now);
+        self.set(attempt, Truth::Running(stint));
         self.news.push_back(Event::Running { attempt });
-        let truth = &self.jobs[job.index()];
+        self.foresee_end(attempt, stint);
+        self.change_speeds();
+    }
+
+    fn foresee_end(&mut self, attempt: AttemptId, stint: Stint) {
+        let truth = &self.jobs[self.attempts[&attempt].0.index()];
         if let Some(run) = truth.run {
-            let left = run.saturating_sub(truth.saved) + truth.owed;
-            self.later(left, Due::WorkDone(attempt));
+            let goal = run.saturating_sub(truth.saved) + truth.owed;
+            let left = stint.time_to(self.now, goal);
+            self.later(left, Due::WorkDone(attempt, stint.round));
         }
+    }
+
+    /// Every job that shares goes on at the speed that it keeps beside its partner, every other at
+    /// its own.
+    pub(crate) fn change_speeds(&mut self) {
+        let ids: Vec<AttemptId> = self.attempts.keys().copied().collect();
+        for attempt in ids {
+            let (_, Truth::Running(mut stint)) = self.attempts[&attempt] else { continue };
+            if stint.change(self.now, self.true_rate(attempt)) {
+                self.set(attempt, Truth::Running(stint));
+                self.foresee_end(attempt, stint);
+            }
+        }
+    }
+
+    fn true_rate(&mut self, attempt: AttemptId) -> Retention {
+        let running = |id: &AttemptId| matches!(self.attempts[id].1, Truth::Running(_));
+        let partner = self.partners.get(&attempt).copied().filter(running);
+        let Some(partner) = partner else { return Retention::WHOLE };
+        let jobs = [attempt, partner].map(|id| self.attempts[&id].0);
+        let [own, other] = jobs.map(|job| self.state().job(job).spec.profile);
+        let (Some(own), Some(other)) = (own, other) else { return Retention::WHOLE };
+        let kept = self.true_kept.get(&(own, other)).or(self.predicted.get(&(own, other)));
+        kept.copied().unwrap_or(Retention::WHOLE)
     }
 
     /// The running attempt of a job, if it has one.
@@ -412,22 +472,21 @@ impl Story {
 
     fn evict(&mut self, attempt: AttemptId, reason: EvictReason) {
         let (job, truth) = self.attempts[&attempt];
-        let since = match truth {
+        let worked = match truth {
             Truth::Gone | Truth::Stopping => return,
             Truth::Coming => None,
-            Truth::Running(since) => Some(since),
+            Truth::Running(stint) => Some(stint.worked(self.now)),
         };
         let fate = &mut self.jobs[job.index()].fate;
-        if reason == EvictReason::Preempted
-            && since.is_some()
+        if matches!(reason, EvictReason::Preempted | EvictReason::Degraded)
+            && worked.is_some()
             && let Some(after) = fate.refuses_after.take()
         {
             self.at_once_or_later(after, Due::Refuses(attempt));
             return;
         }
         let lost = reason == EvictReason::NodeLost;
-        if let Some(since) = since {
-            let stint = self.now.saturating_since(since);
+        if let Some(stint) = worked {
             let (restart, truth) = (self.setup.restart, &mut self.jobs[job.index()]);
             let progress = stint.saturating_sub(truth.owed);
             truth.saved += if lost { Span::ZERO } else { progress };
@@ -441,6 +500,10 @@ impl Story {
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
         let job = self.attempts[&attempt].0;
         self.set(attempt, Truth::Stopping);
+        if let Some(partner) = self.partners.remove(&attempt) {
+            self.partners.remove(&partner);
+            self.change_speeds();
+        }
         let takes = std::mem::take(&mut self.jobs[job.index()].fate.stop_takes);
         if takes.is_zero() || at_once {
             self.happen(Due::LetsGo(attempt));

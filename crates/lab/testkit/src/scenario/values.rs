@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::words::Word;
-use deepshare_model::{Class, Layout, Outcome, Span, Time};
+use deepshare_model::{Class, Layout, Outcome, Retention, Span, Time};
 
 impl Word<'_> {
     /// `40s`, `1.5s`, `50ms`, `2m`, `1h`.
@@ -39,6 +39,13 @@ impl Word<'_> {
         let number = self.text.parse::<f64>().ok().filter(|n| (0.0..=1_000.0).contains(n));
         let milli = number.map(|number| (number * 1_000.0).round() as u32);
         milli.ok_or_else(|| self.wrong("is not a number from 0 to 1000", "write 2 or 0.5"))
+    }
+
+    /// A share of its solo speed, above 0 and at most 1.
+    pub(crate) fn retention(&self) -> Result<Retention, Fault> {
+        let number = self.text.parse::<f64>().ok().filter(|n| (1e-6..=1.0).contains(n));
+        let remedy = "write a number above 0 and up to 1, such as 0.95";
+        number.map(Retention::from_ratio).ok_or_else(|| self.wrong("is no share", remedy))
     }
 
     /// The entry of this name.

@@ -160,9 +160,8 @@ impl Source {
         let paired: Vec<_> = live.iter().filter(|attempt| !attempt.beside.is_empty()).collect();
         let rng = &mut self.rng;
         let mut attempts = match paired.is_empty() || rng.random_bool(0.1) {
-            true => [0, 1].map(|_| {
-                AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1))
-            }),
+            true => [0, 1]
+                .map(|_| AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1))),
             false => {
                 // Mostly of the same pair, so that bad samples come in a row.
                 let newest = paired[paired.len() - 1];
@@ -176,7 +175,9 @@ impl Source {
         }
         let gentle = rng.random_bool(0.3);
         let retentions = [retention(rng, gentle), retention(rng, gentle)];
-        Event::PairSampled { attempts, retentions }
+        let late = if rng.random_bool(0.1) { rng.random_range(0..=10_000_000) } else { 0 };
+        let taken = Time(self.now.0.saturating_sub(late));
+        Event::PairSampled { attempts, retentions, taken }
     }
 
     fn tenant(&mut self, tenant: TenantId) -> Event {

@@ -4,11 +4,10 @@ use super::Trouble;
 use crate::traces::{plain_job, trace_of};
 use deepshare_engine::{CapacityMode, EngineSettings, Placer, RetentionTable};
 use deepshare_model::{
-    Class, GpuTypeId, NodeId, Outcome, ProfileClassId, Quota, Retention, Span, TenantId, Time, UserId,
+    Class, GpuTypeId, NodeId, Outcome, ProfileClassId, Quota, Retention, Span, TenantId, Time,
+    UserId,
 };
-use deepshare_policies::{
-    ColocationSettings, Demotion, PolicyConfig, PressureDemand, TieOrder,
-};
+use deepshare_policies::{ColocationSettings, Demotion, PolicyConfig, PressureDemand, TieOrder};
 use deepshare_sim::{
     Actuation, ClassUse, Delay, Estimator, Interference, Outage, OutageKind, OutageModel, Outages,
     Oversize, Restart, SharedInterference, SimSettings,
