@@ -5,8 +5,8 @@ use crate::inputs::Inputs;
 use crate::settings::{Capacity, Compat, EstimatesFrom, Settings};
 use deepshare_engine::CapacityMode;
 use deepshare_lucid::{
-    LucidInputs, LucidSettings, Sharing, Tables, read_forecast, read_pairs, read_profiles, read_scores,
-    run_record, simulate,
+    LucidInputs, LucidSettings, Sharing, Tables, read_forecast, read_pairs, read_profiles,
+    read_scores, run_record, simulate,
 };
 use deepshare_metrics::RunRecord;
 use deepshare_policies::{LucidSharing, PolicyConfig};
@@ -77,11 +77,7 @@ pub fn sharing(settings: &Settings) -> Sharing {
 ///
 /// # Errors
 /// If a file cannot be used, or the artifact could not run this.
-pub fn run(
-    settings: &Settings,
-    inputs: &Inputs,
-    sharing: Sharing,
-) -> Result<RunRecord, Failure> {
+pub fn run(settings: &Settings, inputs: &Inputs, sharing: Sharing) -> Result<RunRecord, Failure> {
     let file = |path: &Option<std::path::PathBuf>| path.clone().expect("settings were checked");
     let tables = Tables {
         profiles: read_profiles(&file(&settings.tables.profiles))?,

@@ -4,8 +4,7 @@ use crate::failure::Failure;
 use crate::settings::{ProfilesFrom, Settings};
 use crate::{lucid, terminal};
 use deepshare_interference::{
-    Assignment, ContentionModel, PairOptions, RetentionMatrix, read_pairs,
-    read_profiles,
+    Assignment, ContentionModel, PairOptions, RetentionMatrix, read_pairs, read_profiles,
 };
 use deepshare_lucid::{place_forecast, read_forecast, read_scores};
 use deepshare_model::Time;
@@ -23,9 +22,9 @@ pub fn interference(
     runs: &[SimSettings],
 ) -> Result<Option<SharedInterference>, Failure> {
     let tables = &settings.tables;
-    let shared = runs.iter().any(|run| {
-        run.policy.shares() && !lucid::is_artifact(settings, run.policy.name())
-    });
+    let shared = runs
+        .iter()
+        .any(|run| run.policy.shares() && !lucid::is_artifact(settings, run.policy.name()));
     let given = tables.profiles.is_some();
     if !(given || (shared && settings.sharing.profiles == ProfilesFrom::Drawn)) {
         return Ok(None);

@@ -2,7 +2,9 @@
 
 use crate::command::EvictReason;
 use crate::sharing::{Beside, Company, HostKind};
-use deepshare_model::{AttemptId, Class, Devices, Epoch, JobId, NodeId, Resources, Retention, Span, Time};
+use deepshare_model::{
+    AttemptId, Class, Devices, Epoch, JobId, NodeId, Resources, Retention, Span, Time,
+};
 use serde::{Deserialize, Serialize};
 
 /// Devices of one node.

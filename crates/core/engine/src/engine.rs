@@ -129,11 +129,9 @@ impl Engine {
         let state = &self.state;
         let timer = state.timers.first().map(|&(at, _)| at);
         let rounds =
-            state.pools.iter().filter(|pool| pool.has_work()).filter_map(|pool| {
-                match pool.dirty {
-                    true => Some(state.now),
-                    false => [pool.wake_at, pool.sleepers.retry_at].into_iter().flatten().min(),
-                }
+            state.pools.iter().filter(|pool| pool.has_work()).filter_map(|pool| match pool.dirty {
+                true => Some(state.now),
+                false => [pool.wake_at, pool.sleepers.retry_at].into_iter().flatten().min(),
             });
         let round = rounds.min().map(|at| self.not_before_slot(at));
         [timer, round].into_iter().flatten().min()
@@ -393,7 +391,8 @@ impl Engine {
         let now = self.state.now;
         let Some(attempt) = self.state.attempts.get_mut(id.index()) else { return };
         // Other evictions are deletions, which no disruption budget protects.
-        let Some((EvictReason::Preempted | EvictReason::Degraded, before)) = attempt.eviction else {
+        let Some((EvictReason::Preempted | EvictReason::Degraded, before)) = attempt.eviction
+        else {
             return;
         };
         if attempt.state != AttemptState::Terminating {

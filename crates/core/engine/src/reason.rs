@@ -216,13 +216,8 @@ pub enum PairTest {
 
 impl PairTest {
     /// Every test, in the order in which they are made.
-    pub const ALL: [PairTest; 5] = [
-        PairTest::Class,
-        PairTest::Memory,
-        PairTest::Host,
-        PairTest::Floor,
-        PairTest::Tolerance,
-    ];
+    pub const ALL: [PairTest; 5] =
+        [PairTest::Class, PairTest::Memory, PairTest::Host, PairTest::Floor, PairTest::Tolerance];
 
     /// The word used in tables and files.
     pub fn name(self) -> &'static str {

@@ -352,7 +352,8 @@ impl State {
             *sum += u64::from(seen.ppm());
         }
         if patience > 0 && company.bad_samples == patience {
-            let mean = company.observed.map(|sum| Retention::from_ppm((sum / u64::from(patience)) as u32));
+            let mean =
+                company.observed.map(|sum| Retention::from_ppm((sum / u64::from(patience)) as u32));
             self.degrade(newer, mean);
         }
     }

@@ -5,7 +5,9 @@ use crate::command::{Command, EvictReason, Preemption};
 use crate::job::JobState;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, Span, TenantId, Time};
+use deepshare_model::{
+    AttemptId, Class, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, Span, TenantId, Time,
+};
 
 impl State {
     /// Takes a waiting job out of its queue.

@@ -104,9 +104,8 @@ impl JobSpec {
     /// recommendation and headroom, and never more than it asks for. `None` without a recommendation.
     pub fn least_per_gpu(&self) -> Option<Resources> {
         let recommended = self.recommended?;
-        let with_headroom = |amount: u64, least: u64| {
-            amount.saturating_add(amount.div_ceil(10).max(least))
-        };
+        let with_headroom =
+            |amount: u64, least: u64| amount.saturating_add(amount.div_ceil(10).max(least));
         let (cpu, memory) = (recommended.cpu_milli, recommended.memory_mib);
         let asked = self.demand.per_gpu;
         Some(Resources {

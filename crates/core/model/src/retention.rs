@@ -102,7 +102,9 @@ mod tests {
         let third = Retention::from_ppm(333_333);
         for work in [1, 2, 3, 1_000_003] {
             let time = third.time_for(Span(work));
-            assert!(third.work_in(time) >= Span(work) && third.work_in(Span(time.0 - 1)) < Span(work));
+            assert!(
+                third.work_in(time) >= Span(work) && third.work_in(Span(time.0 - 1)) < Span(work)
+            );
         }
         assert_eq!(Retention::WHOLE.time_for(Span(u64::MAX)), Span(u64::MAX));
         assert_eq!(Retention::from_ppm(1).time_for(Span(u64::MAX)), Span(u64::MAX));

@@ -26,8 +26,8 @@ mod partner;
 mod room;
 mod victims;
 
-pub use colocate::{ColocationSettings, PressureDemand};
 use colocate::Pressure;
+pub use colocate::{ColocationSettings, PressureDemand};
 use deepshare_engine::{Draft, PairTest, Placer, Policy, Preemption, Rank, Reason, State};
 use deepshare_model::{Class, JobId, Span};
 use order::{Order, serve};
@@ -300,7 +300,8 @@ impl DeepShare {
             },
         };
         let shared = self.share(draft, job, Class::BestEffort, refused, pressure);
-        let (Err(refused), Some(guard)) = (&shared, draft.state().pool(draft.pool()).guard()) else {
+        let (Err(refused), Some(guard)) = (&shared, draft.state().pool(draft.pool()).guard())
+        else {
             return shared;
         };
         if refused.is_quota() || known.is_some() {

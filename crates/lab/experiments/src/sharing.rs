@@ -136,7 +136,8 @@ pub fn page(data: &Path, seeds: u64) -> Result<String, ExperimentError> {
     let mut text = bars::judge(&published, &main, &loaded, &sweeps);
     text.push_str(&bars::by_size(&loaded));
     say(&mut text, truth.describe());
-    for table in [&main].into_iter().chain(&loaded).chain([&ablations]).chain(&sweeps).chain([&told])
+    for table in
+        [&main].into_iter().chain(&loaded).chain([&ablations]).chain(&sweeps).chain([&told])
     {
         table.show(&mut text);
     }

@@ -195,11 +195,7 @@ fn check_times(trace: &Trace, vcs: &[LucidVc]) -> Result<(), LucidError> {
 ///
 /// # Errors
 /// If no job of the trace is submitted in the time of the forecast.
-pub fn place_forecast(
-    forecast: &Forecast,
-    trace: &Trace,
-    start_s: u64,
-) -> Result<i64, LucidError> {
+pub fn place_forecast(forecast: &Forecast, trace: &Trace, start_s: u64) -> Result<i64, LucidError> {
     let start = i64::try_from(start_s).unwrap_or(i64::MAX);
     let origin: Option<DateTime> =
         trace.report.origin.as_deref().and_then(|origin| origin.parse().ok());

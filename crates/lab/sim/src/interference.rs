@@ -49,10 +49,8 @@ impl Interference {
         let compute = assignment.catalogue.profiles().iter().map(|profile| profile.compute);
         let scores = compute.map(score).collect();
         let classes = assignment.catalogue.profiles().iter();
-        let classes = classes.map(|profile| ClassUse {
-            compute: profile.compute,
-            memory_mib: profile.memory_mib,
-        });
+        let classes = classes
+            .map(|profile| ClassUse { compute: profile.compute, memory_mib: profile.memory_mib });
         Interference {
             class_of: assignment.of_job.clone(),
             classes: classes.collect(),

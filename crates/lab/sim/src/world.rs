@@ -286,12 +286,7 @@ impl World {
     }
 
     /// A running attempt has done its work, unless it was stopped before or has another speed now.
-    pub(crate) fn work_done(
-        &mut self,
-        now: Time,
-        attempt: AttemptId,
-        token: u32,
-    ) -> Option<JobId> {
+    pub(crate) fn work_done(&mut self, now: Time, attempt: AttemptId, token: u32) -> Option<JobId> {
         let entry = &self.attempts[attempt.index()];
         let (truth, job, pace) = (entry.truth, entry.job, entry.pace);
         if truth != Truth::Running || pace.token != token {

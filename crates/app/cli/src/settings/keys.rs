@@ -2,15 +2,14 @@
 
 use super::Settings;
 use super::choices::{
-    MechanismWord, PressureWord, ProfilesWord,
     Ablation, AblationWord, CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord,
-    FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, SharingWord,
-    TiesWord, TimeUnitWord,
+    FormatWord, MechanismWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord,
+    PressureWord, ProfilesWord, SharingWord, TiesWord, TimeUnitWord,
 };
 use super::kind::{
-    ChanceRange, Slack, TextOrNone,
-    Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
-    FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
+    Chance, ChanceOrAuto, ChanceRange, Count, Count32, CountOrAuto, DateTimeOrNone, Factor,
+    FactorOrZero, FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange,
+    Slack, TextOrNone, WindowOrNone,
 };
 use super::source::Raw;
 use deepshare_policies::{DeepShareSettings, LucidSettings, PolicyConfig};

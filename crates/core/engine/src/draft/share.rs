@@ -62,7 +62,8 @@ impl Draft<'_> {
         let placement = entry.placement.clone();
         self.claim(job, class, placement);
         let newest = self.state.attempts.last_mut().expect("the claim just made");
-        newest.company = Some(Company { host, terms, sampled_at: None, bad_samples: 0, observed: [0; 2] });
+        newest.company =
+            Some(Company { host, terms, sampled_at: None, bad_samples: 0, observed: [0; 2] });
         Ok(())
     }
 

@@ -5,9 +5,7 @@ use super::colocate::Pressure;
 use deepshare_engine::{
     Attempt, Draft, HostKind, KeyId, PairRefusal, PairTerms, PairTest, Reason, SchedulingKey, State,
 };
-use deepshare_model::{
-    AttemptId, Class, JobId, PoolId, ProfileClassId, Retention, TenantId, Time,
-};
+use deepshare_model::{AttemptId, Class, JobId, PoolId, ProfileClassId, Retention, TenantId, Time};
 use std::cmp::Reverse;
 
 /// Predictions and tolerances are equal up to this: a pair without interference passes a tolerance
@@ -81,9 +79,8 @@ impl DeepShare {
         let state = draft.state();
         for (kind, hosts) in state.hosts(draft.pool(), gpus) {
             // Those that were joined in this round are hosts no more.
-            let free = |(_, id): &&(Time, AttemptId)| {
-                may_join(state, draft.pool(), state.attempt(*id))
-            };
+            let free =
+                |(_, id): &&(Time, AttemptId)| may_join(state, draft.pool(), state.attempt(*id));
             let Some(&first) = hosts.iter().find(free) else { continue };
             let (test, keeps) = match self.could_share(state, &key, kind) {
                 Ok(keeps) => (PairTest::Tolerance, keeps),
@@ -186,9 +183,8 @@ impl DeepShare {
             return Err((PairTest::Memory, keeps));
         }
         let floor = self.colocation().guaranteed_floor_milli * 1_000;
-        let passes = |class: Class, keeps: Retention| {
-            class == Class::BestEffort || keeps.ppm() >= floor
-        };
+        let passes =
+            |class: Class, keeps: Retention| class == Class::BestEffort || keeps.ppm() >= floor;
         match passes(key.class, keeps[0]) && passes(host.class, keeps[1]) {
             true => Ok(keeps),
             false => Err((PairTest::Floor, keeps)),

@@ -29,8 +29,7 @@ fn one(seed: u64, elastic: bool, shares: bool) -> Result<Outcome, ExperimentErro
     let (trace, cluster) = testbed(seed);
     let assignment = Assignment::drawn(&trace, seed);
     let model = ContentionModel::default();
-    let (truth, _) =
-        RetentionMatrix::truth(&assignment.catalogue, None, &model, Mechanism::Mps);
+    let (truth, _) = RetentionMatrix::truth(&assignment.catalogue, None, &model, Mechanism::Mps);
     let (predicted, _) = truth.estimated(0.902, seed);
     let mut interference = Interference::new(&assignment, &truth, &predicted);
     // A100s.
@@ -44,11 +43,8 @@ fn one(seed: u64, elastic: bool, shares: bool) -> Result<Outcome, ExperimentErro
     settings.engine.capacity = if elastic { CapacityMode::Elastic } else { CapacityMode::Hard };
     settings.seed = seed;
     settings.interference = Some(Arc::new(interference));
-    let failed = |why| ExperimentError::Run {
-        case: "the testbed".to_owned(),
-        seed,
-        why: Box::new(why),
-    };
+    let failed =
+        |why| ExperimentError::Run { case: "the testbed".to_owned(), seed, why: Box::new(why) };
     let run = simulate(&trace, &cluster, &settings, &Watch::default()).map_err(failed)?;
     let count = run.jobs.len() as f64;
     let first = run.jobs.iter().map(|job| job.submit).min().unwrap_or(Time::ZERO);
