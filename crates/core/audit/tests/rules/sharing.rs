@@ -34,7 +34,7 @@ fn kept(ratio: f64) -> Retention {
 /// Two jobs of class 0 keep 0.95 each; one of class 1 keeps 0.8, and leaves 0.85 to one of class 0.
 fn table(version: u64) -> Event {
     let rows = vec![vec![kept(0.95), kept(0.85)], vec![kept(0.8)]];
-    Event::Retentions { table: RetentionTable { version, rows } }
+    Event::Retentions { table: RetentionTable { version, rows, scores: Vec::new() } }
 }
 
 fn under(rules: ShareRules, node: NodeSpec) -> Hand {
