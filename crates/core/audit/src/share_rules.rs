@@ -35,8 +35,8 @@ pub struct ToleranceRules {
     pub by_qad: bool,
     /// Guaranteed jobs beyond their quota are promoted as best-effort.
     pub spill: bool,
-    /// Nodes may be set aside for a gang, which the stream does not say: they are not free then, and
-    /// a tolerance is only bounded.
+    /// Nodes may be set aside for a gang, which the stream does not say: they are not free then,
+    /// and a tolerance is only bounded.
     pub guards: bool,
 }
 

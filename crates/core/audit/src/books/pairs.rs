@@ -80,8 +80,8 @@ impl Books {
         }
     }
 
-    /// A sample of a pair. The last of enough bad ones in a row lowers what is predicted of its like
-    /// to what was seen on average.
+    /// A sample of a pair. The last of enough bad ones in a row lowers what is predicted of its
+    /// like to what was seen on average.
     pub fn sample(&mut self, attempts: [AttemptId; 2], kept: [Retention; 2], taken: Time) {
         let is_pair = |joined: usize| {
             let pair = self.pairs.get(&attempts[joined]);

@@ -153,7 +153,7 @@ impl Books {
         }
     }
 
-    /// One of a pair is sent away only after enough bad samples, and never the guaranteed one of two.
+    /// One of a pair is sent away only after enough bad samples, and never the guaranteed one.
     pub fn check_revoked(&self, attempt: AttemptId) -> Result<(), Violation> {
         let needed = self.settings.pair_samples;
         let Some((joined, pair)) = self.pair_of(attempt) else {

@@ -59,7 +59,7 @@ impl Books {
         if free <= 0.0 {
             return 1.0;
         }
-        (pending as f64 / free).powf(f64::from(rules.gamma_milli) / 1_000.0).min(1.0)
+        libm::pow(pending as f64 / free, f64::from(rules.gamma_milli) / 1_000.0).min(1.0)
     }
 
     /// G_p, the job's own demand included.

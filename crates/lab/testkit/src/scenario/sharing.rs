@@ -8,14 +8,17 @@ use deepshare_model::{AttemptId, ProfileClassId, Retention};
 use std::collections::BTreeMap;
 
 /// What jobs of one profile keep beside those of another.
-pub(crate) type Kept = BTreeMap<(ProfileClassId, ProfileClassId), Retention>;
+pub(crate) type Kept = BTreeMap<Profiles, Retention>;
+
+/// Own, the partner's.
+type Profiles = (ProfileClassId, ProfileClassId);
 
 /// `A B X Y`: A keeps X beside B, and B keeps Y beside A.
 fn pair_of_profiles(
     story: &mut Story,
     words: &mut Words<'_>,
     usage: &'static str,
-) -> Result<[((ProfileClassId, ProfileClassId), Retention); 2], Fault> {
+) -> Result<[(Profiles, Retention); 2], Fault> {
     let mut profile = || -> Result<ProfileClassId, Fault> {
         Ok(story.names.profile(words.need("the profile", usage)?.text))
     };

@@ -68,7 +68,9 @@ fn account(world: &RandomWorld, job: &JobRecord) -> Result<(), String> {
     if start < job.submit || end < start {
         return Err(format!("{} of {} starts {start} and ends {end}", job.job, job.submit));
     }
-    if job.preemptions > 0 && !world.settings.policy.preempts() {
+    // A pair may be broken up where nobody is evicted for anybody.
+    let shares = world.settings.interference.is_some();
+    if job.preemptions > 0 && !world.settings.policy.preempts() && !shares {
         return Err(format!(
             "{} was preempted {} times by fifo or alike",
             job.job, job.preemptions
