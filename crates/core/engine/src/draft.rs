@@ -44,6 +44,8 @@ pub struct Draft<'a> {
     pool: PoolId,
     journal: Vec<Proposal>,
     illegal: Option<Illegal>,
+    /// How often proposals were taken back.
+    undone: u32,
     /// Nodes that the policy keeps to itself for the rest of the round.
     kept: Vec<NodeId>,
 }
@@ -51,7 +53,7 @@ pub struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(crate) fn new(state: &'a mut State, pool: PoolId) -> Draft<'a> {
         state.pools[pool.index()].sleepers.set_in_round(true);
-        Draft { state, pool, journal: Vec::new(), illegal: None, kept: Vec::new() }
+        Draft { state, pool, journal: Vec::new(), illegal: None, undone: 0, kept: Vec::new() }
     }
 
     /// The books, with this draft's proposals in them.
@@ -200,8 +202,26 @@ impl<'a> Draft<'a> {
         Mark(self.journal.len())
     }
 
+    /// How often proposals were taken back in this draft: what was worked out before is out of date
+    /// when it changes.
+    pub fn undone(&self) -> u32 {
+        self.undone
+    }
+
+    /// Tenants of whom anything was proposed since `mark`; of a tenant with several proposals more
+    /// than once.
+    pub fn tenants_since(&self, mark: Mark) -> Vec<TenantId> {
+        let proposals = self.journal[mark.0.min(self.journal.len())..].iter();
+        let attempts = proposals.map(|proposal| match proposal {
+            Proposal::Place(id) | Proposal::Promote(id) => *id,
+            Proposal::Evict(id, ..) | Proposal::Shrink(id, _) => *id,
+        });
+        attempts.map(|id| self.state.job(self.state.attempt(id).job).spec.tenant).collect()
+    }
+
     /// Takes back every proposal since `mark`, newest first.
     pub fn undo_to(&mut self, mark: Mark) {
+        self.undone += u32::from(self.journal.len() > mark.0);
         while self.journal.len() > mark.0 {
             match self.journal.pop().expect("the journal is longer than the mark") {
                 Proposal::Place(attempt) => self.unclaim(attempt),
@@ -335,6 +355,7 @@ impl<'a> Draft<'a> {
         if !free || !admits {
             return false;
         }
+        self.undone += 1;
         let Proposal::Evict(_, before, _) = self.journal.remove(at) else {
             unreachable!("the proposal found is an eviction");
         };

@@ -67,6 +67,6 @@ pub use qad::Degree;
 pub use queue::{KeyId, SchedulingKey, Walk};
 pub use reason::{Illegal, PairRefusal, PairTest, Reason};
 pub use settings::{CapacityMode, EngineSettings};
-pub use sharing::{Beside, HostKind, PairCounts, PairTerms, RetentionTable};
+pub use sharing::{AskKind, Beside, HostKind, PairCounts, PairTerms, RetentionTable};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use state::State;

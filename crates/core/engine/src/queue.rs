@@ -5,10 +5,11 @@
 
 use crate::policy::Rank;
 use crate::reason::Reason;
+use crate::sharing::AskKind;
 use crate::sleepers::Rest;
 use crate::state::State;
 use deepshare_model::{
-    Class, Demand, JobId, JobSpec, PoolId, ProfileClassId, Retention, Sharing, TenantId, Time,
+    Class, Demand, JobId, JobSpec, PoolId, ProfileClassId, Sharing, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -52,6 +53,14 @@ impl SchedulingKey {
     }
 }
 
+impl SchedulingKey {
+    /// What it asks of a partner; `None` if it shares with nobody.
+    pub fn ask(&self) -> Option<AskKind> {
+        let SchedulingKey { class, demand, sharing, .. } = *self;
+        self.profile.map(|profile| AskKind { class, demand, sharing, profile })
+    }
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Queue {
     key: SchedulingKey,
@@ -66,9 +75,8 @@ struct Queue {
     refused: [Option<Reason>; 2],
     /// Where its pool lists keys with its demand.
     kind: u32,
-    /// While it sleeps, the most that both of a pair with its best host would keep, by the class
-    /// charged.
-    hopes: [Option<Retention>; 2],
+    /// Where its pool lists keys that look for like partners.
+    ask: Option<u32>,
 }
 
 /// Every queue of waiting jobs.
@@ -101,7 +109,7 @@ impl Queues {
                 verdict: None,
                 refused: [None, None],
                 kind: 0,
-                hopes: [None, None],
+                ask: None,
             });
             next
         });
@@ -139,12 +147,12 @@ impl Queues {
         self.queues[id.0 as usize].kind = kind as u32;
     }
 
-    pub(crate) fn hope(&self, id: KeyId, charge: Class) -> Option<Retention> {
-        self.queues[id.0 as usize].hopes[charge as usize]
+    pub(crate) fn ask(&self, id: KeyId) -> Option<u32> {
+        self.queues[id.0 as usize].ask
     }
 
-    pub(crate) fn hope_mut(&mut self, id: KeyId, charge: Class) -> &mut Option<Retention> {
-        &mut self.queues[id.0 as usize].hopes[charge as usize]
+    pub(crate) fn set_ask(&mut self, id: KeyId, ask: u32) {
+        self.queues[id.0 as usize].ask = Some(ask);
     }
 
     /// Why a key sleeps; out of date once it is awake.

@@ -9,8 +9,8 @@ use crate::command::{Command, EvictReason};
 use crate::queue::KeyId;
 use crate::state::State;
 use deepshare_model::{
-    AttemptId, Class, GpuTypeId, Layout, PoolId, ProfileClassId, Retention, Span, TenantId, Time,
-    TrustDomainId,
+    AttemptId, Class, Demand, GpuTypeId, Layout, PoolId, ProfileClassId, Retention, Sharing, Span, TenantId,
+    Time, TrustDomainId,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -62,12 +62,8 @@ pub struct HostKind {
     pub layout: Layout,
     /// The job's profile.
     pub profile: ProfileClassId,
-    /// Its owner.
-    pub tenant: TenantId,
     /// As it was submitted.
     pub class: Class,
-    /// As its devices are charged.
-    pub charged: Class,
     /// Only jobs of the same domain may share with it.
     pub trust_domain: TrustDomainId,
     /// GPU memory it leaves on each of its devices, MiB; the most there is where nodes do not say.
@@ -119,9 +115,8 @@ pub(crate) struct Hosts {
     fresh: BTreeSet<HostKind>,
     /// Pairs to be broken up, by the attempt that joined.
     pub(crate) degraded: BTreeSet<AttemptId>,
-    /// Sleeping keys by GPUs and the retention that their best host would allow, by the class
-    /// charged.
-    pub(crate) hopes: [BTreeSet<(u32, Reverse<Retention>, KeyId)>; 2],
+    /// Who looks for a partner.
+    pub(crate) asks: Asks,
 }
 
 impl Hosts {
@@ -144,6 +139,145 @@ impl Hosts {
 
     pub(crate) fn take_fresh(&mut self) -> BTreeSet<HostKind> {
         std::mem::take(&mut self.fresh)
+    }
+}
+
+/// What makes waiting jobs that look for a partner interchangeable, whatever their tenants: a
+/// scheduling key without its tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AskKind {
+    /// As submitted.
+    pub class: Class,
+    /// What it asks for.
+    pub demand: Demand,
+    /// What it allows.
+    pub sharing: Sharing,
+    /// Its profile.
+    pub profile: ProfileClassId,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Ask {
+    kind: AskKind,
+    /// The most that both of a pair with a host of today would keep; may be out of date upwards.
+    hope: Option<Retention>,
+    /// By tenant.
+    keys: Vec<(TenantId, KeyId)>,
+}
+
+/// A pool's keys that look for partners, by kind, and what they may hope for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Asks {
+    asks: Vec<Ask>,
+    /// Kinds with hope, by GPUs and hope.
+    by_hope: BTreeSet<(u32, Reverse<Retention>, u32)>,
+}
+
+impl Asks {
+    /// Lists a new key; the number of its kind.
+    pub(crate) fn list(&mut self, kind: AskKind, tenant: TenantId, key: KeyId) -> u32 {
+        let known = self.asks.iter().position(|ask| ask.kind == kind);
+        let at = known.unwrap_or_else(|| {
+            self.asks.push(Ask { kind, hope: None, keys: Vec::new() });
+            self.asks.len() - 1
+        });
+        let keys = &mut self.asks[at].keys;
+        let place = keys.partition_point(|&(other, _)| other < tenant);
+        keys.insert(place, (tenant, key));
+        at as u32
+    }
+
+    pub(crate) fn hope(&self, ask: u32) -> Option<Retention> {
+        self.asks[ask as usize].hope
+    }
+
+    pub(crate) fn set_hope(&mut self, ask: u32, hope: Option<Retention>) {
+        let entry = &mut self.asks[ask as usize];
+        let (gpus, before) = (entry.kind.demand.gpus, std::mem::replace(&mut entry.hope, hope));
+        if before == hope {
+            return;
+        }
+        if let Some(before) = before {
+            self.by_hope.remove(&(gpus, Reverse(before), ask));
+        }
+        if let Some(hope) = hope {
+            self.by_hope.insert((gpus, Reverse(hope), ask));
+        }
+    }
+
+    /// Every kind that asks for so many GPUs.
+    pub(crate) fn of_size(&self, gpus: u32) -> Vec<(u32, AskKind)> {
+        let all = self.asks.iter().enumerate();
+        let same = all.filter(|(_, ask)| ask.kind.demand.gpus == gpus);
+        same.map(|(at, ask)| (at as u32, ask.kind)).collect()
+    }
+
+    /// The numbers of GPUs that anybody with hope asks for, and the best hope of each.
+    fn sizes(&self) -> Vec<(u32, Retention)> {
+        let mut sizes = Vec::new();
+        let mut from = 0;
+        while let Some(&(gpus, Reverse(best), _)) =
+            self.by_hope.range((from, Reverse(Retention::WHOLE), 0)..).next()
+        {
+            sizes.push((gpus, best));
+            let Some(next) = gpus.checked_add(1) else { break };
+            from = next;
+        }
+        sizes
+    }
+
+    /// A tenant's keys of kinds with so many GPUs whose hope is at least `enough`.
+    fn hopeful(&self, tenant: TenantId, gpus: u32, enough: Retention, out: &mut Vec<KeyId>) {
+        let first = (gpus, Reverse(Retention::WHOLE), 0);
+        for &(size, Reverse(hope), ask) in self.by_hope.range(first..) {
+            if size != gpus || hope < enough {
+                return;
+            }
+            let keys = &self.asks[ask as usize].keys;
+            if let Ok(at) = keys.binary_search_by_key(&tenant, |&(tenant, _)| tenant) {
+                out.push(keys[at].1);
+            }
+        }
+    }
+}
+
+impl State {
+    /// The most GPUs of one type that a tenant may still be given in one class.
+    fn most_room(&self, tenant: TenantId, charge: Class) -> u32 {
+        let types = (0..self.gpu_types()).map(GpuTypeId::from_index);
+        types.map(|gpu_type| self.allowance(tenant, charge, gpu_type)).max().unwrap_or(0)
+    }
+
+    /// Keys of a pool that sleep for want of devices, of tenants with waiting jobs, whose hope of a
+    /// partner is at least what is enough for their tenant and size.
+    pub(crate) fn hopeful_keys(
+        &self,
+        pool: PoolId,
+        charge: Class,
+        mut enough: impl FnMut(Option<TenantId>, u32) -> Retention,
+    ) -> Vec<KeyId> {
+        let asks = &self.pools[pool.index()].hosts.asks;
+        let mut keys = Vec::new();
+        // Most tenants have nobody waiting, or no quota left: nobody of theirs is looked at.
+        let tenants = (0..self.waiting_gpus.len()).map(TenantId::from_index);
+        let room: Vec<(TenantId, u32)> = tenants
+            .filter(|tenant| self.waiting_gpus[tenant.index()] != [0; 2])
+            .filter(|&tenant| self.tenants.spec(tenant).pool == pool)
+            .map(|tenant| (tenant, self.most_room(tenant, charge)))
+            .filter(|&(_, room)| room > 0)
+            .collect();
+        for (gpus, best) in asks.sizes() {
+            if best < enough(None, gpus) {
+                continue;
+            }
+            for &(tenant, _) in room.iter().filter(|(_, room)| *room >= gpus) {
+                let enough = enough(Some(tenant), gpus);
+                if best >= enough {
+                    asks.hopeful(tenant, gpus, enough, &mut keys);
+                }
+            }
+        }
+        keys
     }
 }
 
@@ -181,6 +315,17 @@ impl State {
         let from = kinds.partition_point(|(kind, _)| kind.gpus < gpus);
         let same = kinds[from..].iter().take_while(move |(kind, _)| kind.gpus == gpus);
         same.map(|(kind, hosts)| (kind, hosts))
+    }
+
+    /// Hosts of one kind, those expected to end first leading.
+    pub fn hosts_of_kind(
+        &self,
+        pool: PoolId,
+        kind: &HostKind,
+    ) -> Option<&BTreeSet<(Time, AttemptId)>> {
+        let kinds = &self.pools[pool.index()].hosts.kinds;
+        let at = kinds.binary_search_by(|(known, _)| known.cmp(kind)).ok()?;
+        Some(&kinds[at].1)
     }
 
     /// Pairs whose samples have stayed below tolerance, as (the one that joined, the one that was
@@ -224,9 +369,7 @@ impl State {
             gpu_type: self.nodes[first.node.index()].spec.gpu_type,
             layout: spec.demand.layout,
             profile,
-            tenant: spec.tenant,
             class: spec.class,
-            charged: attempt.charged,
             trust_domain: spec.sharing.trust_domain,
             memory_left_mib,
         })

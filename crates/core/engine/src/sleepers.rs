@@ -15,7 +15,6 @@ use deepshare_model::{
     Class, Demand, GpuTypeId, Layout, NodeId, PoolId, Retention, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The most that a node of one GPU type has come to offer since the last round.
@@ -134,6 +133,11 @@ impl State {
             let tenants = sleepers.by_tenant.len().max(key.tenant.index() + 1);
             sleepers.by_tenant.resize_with(tenants, Vec::new);
             sleepers.by_tenant[key.tenant.index()].push(id);
+            if let Some(kind) = key.ask() {
+                let asks = &mut self.pools[key.pool.index()].hosts.asks;
+                let ask = asks.list(kind, key.tenant, id);
+                self.queues.set_ask(id, ask);
+            }
         }
         id
     }
@@ -151,9 +155,7 @@ impl State {
     /// Whether the next job of a key is worth asking for, charged to any class.
     pub(crate) fn is_awake(&self, key: KeyId) -> bool {
         let mut charges = self.charges(key);
-        charges.any(|charge| {
-            self.queues.rest(key, charge).is_awake() || self.queues.hope(key, charge).is_some()
-        })
+        charges.any(|charge| self.queues.rest(key, charge).is_awake()) || self.hope(key).is_some()
     }
 
     /// Classes that a start of a key's jobs may be charged to.
@@ -231,58 +233,30 @@ impl State {
         }
     }
 
-    /// Notes what a pair with its best host would let a sleeping key's jobs keep.
-    pub(crate) fn set_hope(&mut self, key: KeyId, charge: Class, hope: Option<Retention>) {
-        let before = std::mem::replace(self.queues.hope_mut(key, charge), hope);
-        if before == hope {
-            return;
-        }
-        let (pool, gpus) = (self.queues.key(key).pool.index(), self.queues.key(key).demand.gpus);
-        let hopes = &mut self.pools[pool].hosts.hopes[charge as usize];
-        if let Some(before) = before {
-            hopes.remove(&(gpus, Reverse(before), key));
-        }
-        if let Some(hope) = hope {
-            hopes.insert((gpus, Reverse(hope), key));
-        }
-    }
-
-    /// Keys of a pool that sleep for want of devices and ask for this many, by the class charged.
-    pub(crate) fn sleeping_keys_of(&self, pool: PoolId, gpus: u32) -> Vec<(KeyId, Class)> {
-        let kinds = &self.pools[pool.index()].sleepers.kinds;
-        let keys = kinds.iter().filter(|kind| kind.demand.gpus == gpus).flat_map(|kind| &kind.keys);
-        let asleep = |key: KeyId, charge: Class| {
-            matches!(self.queues.rest(key, charge).sleep, Sleep::Devices | Sleep::Either)
-        };
-        keys.flat_map(|&key| CHARGES.map(|charge| (key, charge)))
-            .filter(|&(key, charge)| asleep(key, charge))
-            .collect()
-    }
-
-    /// Wakes the keys of a pool whose hopes, charged to a class, are at least what is enough for
-    /// their GPUs.
+    /// Wakes the keys of a pool that sleep for want of devices, charged to a class, and may hope for a
+    /// partner: whose best would let both keep what is enough for their tenant and size, or for
+    /// tenants at their best.
     pub(crate) fn wake_hopeful(
         &mut self,
         pool: PoolId,
         charge: Class,
-        enough: impl Fn(u32) -> Retention,
+        enough: impl FnMut(Option<TenantId>, u32) -> Retention,
     ) {
-        let first = |from: u32| (from, Reverse(Retention::WHOLE), KeyId(0));
-        let mut from = first(0);
-        loop {
-            let hopes = &self.pools[pool.index()].hosts.hopes[charge as usize];
-            let Some(&(gpus, Reverse(hope), key)) = hopes.range(from..).next() else { return };
-            if hope >= enough(gpus) {
-                from = first(gpus);
+        for key in self.hopeful_keys(pool, charge, enough) {
+            let asleep = matches!(self.queues.rest(key, charge).sleep, Sleep::Devices | Sleep::Either);
+            if asleep && self.queues.head(key).is_some() && self.charges(key).any(|c| c == charge) {
                 self.wake_key(key, charge);
-            } else {
-                from = first(gpus + 1);
             }
         }
     }
 
+    /// What a sleeping key's jobs may hope that a pair would keep.
+    fn hope(&self, key: KeyId) -> Option<Retention> {
+        let ask = self.queues.ask(key)?;
+        self.pools[self.queues.key(key).pool.index()].hosts.asks.hope(ask)
+    }
+
     fn wake_key(&mut self, key: KeyId, charge: Class) {
-        self.set_hope(key, charge, None);
         let sleep = &mut self.queues.rest_mut(key, charge).sleep;
         let slept = std::mem::replace(sleep, Sleep::Awake);
         if matches!(slept, Sleep::Devices | Sleep::Either) {

@@ -2,12 +2,11 @@
 
 use super::{Draft, Why};
 use crate::attempt::AttemptState;
-use crate::queue::{KeyId, SchedulingKey};
 use crate::reason::{Illegal, PairTest, Reason};
 use crate::settings::CapacityMode;
-use crate::sharing::{Company, HostKind, PairTerms};
+use crate::sharing::{AskKind, Company, HostKind, PairTerms};
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, JobId, Retention};
+use deepshare_model::{AttemptId, Class, JobId, Retention, TenantId};
 
 impl Draft<'_> {
     /// Starts a waiting job, charged to a class of its tenant, on the devices of a running attempt
@@ -86,30 +85,40 @@ impl Draft<'_> {
         self.state.pair_counts.refused[test as usize] += 1;
     }
 
-    /// Notes what both of a pair with its best host would keep, for jobs of a key that sleeps,
-    /// charged to a class: worth asking for again once that is enough.
-    pub fn set_hope(&mut self, key: KeyId, charge: Class, hope: Option<Retention>) {
-        self.state.set_hope(key, charge, hope);
+    /// Notes what both of a pair with a job's best host would keep: whoever asks for the same may hope
+    /// for that, and is asked again once it is enough.
+    pub fn set_hope(&mut self, job: JobId, hope: Option<Retention>) {
+        let key = self.state.job(job).key;
+        if let Some(ask) = self.state.queues.ask(key) {
+            self.state.pools[self.pool.index()].hosts.asks.set_hope(ask, hope);
+        }
     }
 
-    /// Raises the hopes of sleeping keys by the hosts that came up since the last round. `keeps` says
-    /// what both of a pair would keep, charged to a class, or that they cannot be one.
+    /// Raises hopes by the hosts that came up since the last round. `keeps` says what both of a pair
+    /// would keep, or that they cannot be one.
     pub fn raise_hopes(
         &mut self,
-        mut keeps: impl FnMut(&State, &SchedulingKey, &HostKind) -> Option<Retention>,
+        mut keeps: impl FnMut(&State, &AskKind, &HostKind) -> Option<Retention>,
     ) {
-        for host in self.state.pools[self.pool.index()].hosts.take_fresh() {
-            for (key, charge) in self.state.sleeping_keys_of(self.pool, host.gpus) {
-                let hope = keeps(self.state, self.state.queues.key(key), &host);
-                if hope > *self.state.queues.hope_mut(key, charge) {
-                    self.state.set_hope(key, charge, hope);
+        let pool = self.pool.index();
+        for host in self.state.pools[pool].hosts.take_fresh() {
+            for (ask, kind) in self.state.pools[pool].hosts.asks.of_size(host.gpus) {
+                let hope = keeps(self.state, &kind, &host);
+                let asks = &mut self.state.pools[pool].hosts.asks;
+                if hope > asks.hope(ask) {
+                    asks.set_hope(ask, hope);
                 }
             }
         }
     }
 
-    /// Wakes the keys of a class whose hopes are at least what is enough for jobs of so many GPUs.
-    pub fn wake_hopeful(&mut self, charge: Class, enough: impl Fn(u32) -> Retention) {
+    /// Wakes the keys of a class whose hopes are at least what is enough for jobs of a tenant and of
+    /// so many GPUs; without a tenant: for those of tenants that are served best.
+    pub fn wake_hopeful(
+        &mut self,
+        charge: Class,
+        enough: impl FnMut(Option<TenantId>, u32) -> Retention,
+    ) {
         self.state.wake_hopeful(self.pool, charge, enough);
     }
 

@@ -25,6 +25,7 @@ impl Draft<'_> {
         if !self.state.fits_unshrunk(attempt, before) {
             return false;
         }
+        self.undone += 1;
         self.journal.remove(at);
         self.state.unshrink(attempt, before);
         true

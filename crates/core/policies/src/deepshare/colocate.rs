@@ -15,6 +15,7 @@
 //! for), D11 (`k − Q̃` for the only k there is above 1), D12 (gangs share whole device sets), D16.
 
 use super::DeepShare;
+use super::partner::rho_tol;
 use super::victims::phi;
 use deepshare_engine::{Draft, Mark, State};
 use deepshare_model::{AttemptId, Class, GpuTypeId, PoolId, Retention, TenantId};
@@ -76,12 +77,28 @@ impl Default for ColocationSettings {
     }
 }
 
-/// The pressure of one round so far.
-#[derive(Clone, Copy, Debug)]
+/// The pressure of one phase of a round so far.
+#[derive(Clone, Debug)]
 pub(super) struct Pressure {
+    phase: Class,
     /// GPUs promoted and unplaced, as of some point of the draft.
     pub(super) pending: u64,
-    pub(super) as_of: Mark,
+    by_tenant: Vec<u64>,
+    as_of: Option<(Mark, u32)>,
+    /// Q̃ by tenant, as tolerance sees it.
+    pub(super) assurance: Vec<f64>,
+}
+
+impl Pressure {
+    fn new(phase: Class) -> Pressure {
+        Pressure { phase, pending: 0, by_tenant: Vec::new(), as_of: None, assurance: Vec::new() }
+    }
+}
+
+/// GPUs free, and GPUs that there are.
+pub(super) fn ground(draft: &Draft<'_>) -> (u32, u32) {
+    let pool = draft.state().pool(draft.pool());
+    (pool.free_gpus(), pool.usable_gpus())
 }
 
 impl DeepShare {
@@ -125,8 +142,8 @@ impl DeepShare {
 
     /// Raises the hopes of waiting jobs by the hosts that came up.
     pub(super) fn hear_of_hosts(&self, draft: &mut Draft<'_>) {
-        draft.raise_hopes(|state, key, host| {
-            let pair = self.could_share(state, key, host).ok()?;
+        draft.raise_hopes(|state, ask, host| {
+            let pair = self.could_share(state, ask, host).ok()?;
             Some(pair[0].min(pair[1]))
         });
     }
@@ -134,52 +151,84 @@ impl DeepShare {
     /// The pressure at the start of a phase, which wakes the kinds of jobs that might find a partner
     /// at it.
     pub(super) fn begin_phase(&self, draft: &mut Draft<'_>, phase: Class) -> Pressure {
+        let mut pressure = Pressure::new(phase);
         if !self.colocates() {
-            return Pressure { pending: 0, as_of: draft.mark() };
+            return pressure;
         }
-        let pressure = self.pressure(draft, phase);
-        let (free, usable) = {
-            let pool = draft.state().pool(draft.pool());
-            (pool.free_gpus(), pool.usable_gpus())
-        };
-        draft.wake_hopeful(phase, |gpus| {
-            let others = pressure.pending.saturating_sub(u64::from(gpus));
-            Retention::from_ratio(self.base_tolerance((free, usable), others).0 - 1e-6)
+        self.refresh(draft, &mut pressure);
+        pressure.assurance = self.assurances(draft.state());
+        let ground = ground(draft);
+        let mut base = (0, 0.0);
+        draft.wake_hopeful(phase, |tenant, gpus| {
+            if base.0 != gpus {
+                let others = pressure.pending.saturating_sub(u64::from(gpus));
+                base = (gpus, self.base_tolerance(ground, others).0);
+            }
+            let assurance = tenant.map_or(1.0, |tenant| pressure.assurance[tenant.index()]);
+            Retention::from_ratio(rho_tol(base.1, assurance) - 1e-6)
         });
         pressure
     }
 
-    pub(super) fn pressure(&self, draft: &Draft<'_>, phase: Class) -> Pressure {
-        Pressure { pending: self.pending(draft.state(), draft.pool(), phase), as_of: draft.mark() }
+    /// Q̃ of every tenant as tolerance sees it.
+    fn assurances(&self, state: &State) -> Vec<f64> {
+        let tenants = (0..state.tenant_count()).map(TenantId::from_index);
+        match self.colocation().by_qad {
+            true => tenants.map(|tenant| state.qad(tenant).1.as_f64()).collect(),
+            false => vec![1.0; state.tenant_count()],
+        }
     }
 
-    /// GPUs that jobs promoted by now ask for and have not got.
-    fn pending(&self, state: &State, pool: PoolId, phase: Class) -> u64 {
+    /// Brings the pressure up to date with the draft.
+    pub(super) fn refresh(&self, draft: &Draft<'_>, pressure: &mut Pressure) {
+        let (mark, undone) = (draft.mark(), draft.undone());
+        if pressure.as_of == Some((mark, undone)) {
+            return;
+        }
+        let (state, pool) = (draft.state(), draft.pool());
+        let since = pressure.as_of.filter(|&(_, before)| before == undone);
+        let changed = since.map(|(mark, _)| draft.tenants_since(mark));
+        // What a tenant's relatives may use changes with what it uses.
+        let alone = |tenant: &TenantId| state.tenant(*tenant).parent.is_none();
+        match changed.filter(|tenants| tenants.iter().all(alone)) {
+            Some(tenants) => {
+                for tenant in tenants {
+                    let now = self.promoted(state, pool, tenant, pressure.phase);
+                    let before = std::mem::replace(&mut pressure.by_tenant[tenant.index()], now);
+                    pressure.pending = pressure.pending - before + now;
+                }
+            }
+            None => {
+                let tenants = (0..state.tenant_count()).map(TenantId::from_index);
+                let of = |tenant| self.promoted(state, pool, tenant, pressure.phase);
+                pressure.by_tenant = tenants.map(of).collect();
+                pressure.pending = pressure.by_tenant.iter().sum();
+            }
+        }
+        pressure.as_of = Some((mark, undone));
+    }
+
+    /// GPUs that a tenant's jobs promoted by now ask for and have not got.
+    fn promoted(&self, state: &State, pool: PoolId, tenant: TenantId, phase: Class) -> u64 {
         let demand = self.colocation().demand;
-        let tenants = (0..state.tenant_count()).map(TenantId::from_index);
-        let here = tenants.filter(|&tenant| state.tenant(tenant).pool == pool);
-        let of = |tenant: TenantId| {
-            let waiting = |class| state.waiting_gpus(tenant, class);
-            let (guaranteed, best_effort) =
-                (waiting(Class::Guaranteed), waiting(Class::BestEffort));
-            if demand == PressureDemand::AllPending {
-                return guaranteed + best_effort;
-            }
-            if guaranteed + best_effort == 0 {
-                return 0;
-            }
-            let room = |class| {
-                let types = (0..state.gpu_types()).map(GpuTypeId::from_index);
-                types.map(|t| u64::from(state.allowance(tenant, class, t))).sum::<u64>()
-            };
-            let promoted = guaranteed.min(room(Class::Guaranteed));
-            if phase == Class::Guaranteed || demand == PressureDemand::GuaranteedOnly {
-                return promoted;
-            }
-            let beyond = if self.settings.spill { guaranteed - promoted } else { 0 };
-            promoted + (best_effort + beyond).min(room(Class::BestEffort))
+        let waiting = |class| state.waiting_gpus(tenant, class);
+        let (guaranteed, best_effort) = (waiting(Class::Guaranteed), waiting(Class::BestEffort));
+        if guaranteed + best_effort == 0 || state.tenant(tenant).pool != pool {
+            return 0;
+        }
+        if demand == PressureDemand::AllPending {
+            return guaranteed + best_effort;
+        }
+        let room = |class| {
+            let types = (0..state.gpu_types()).map(GpuTypeId::from_index);
+            types.map(|t| u64::from(state.allowance(tenant, class, t))).sum::<u64>()
         };
-        here.map(of).sum()
+        let promoted = guaranteed.min(room(Class::Guaranteed));
+        if phase == Class::Guaranteed || demand == PressureDemand::GuaranteedOnly {
+            return promoted;
+        }
+        let beyond = if self.settings.spill { guaranteed - promoted } else { 0 };
+        promoted + (best_effort + beyond).min(room(Class::BestEffort))
     }
 
     /// ρ_min + P·(1 − ρ_min), and P, with so many GPUs free of so many usable ones.
@@ -202,7 +251,6 @@ impl DeepShare {
 mod tests {
     use super::*;
     use crate::deepshare::DeepShareSettings;
-    use crate::deepshare::partner::rho_tol;
 
     /// P from so many GPUs wanted, 0 free, and ε = 4.
     fn tolerance(assurance: f64, pending: u64) -> f64 {

@@ -1,11 +1,13 @@
 //! The search for a partner: bilateral admission, in the order of `colocate.rs`.
 
 use super::DeepShare;
-use super::colocate::Pressure;
+use super::colocate::{Pressure, ground};
 use deepshare_engine::{
-    Attempt, Draft, HostKind, KeyId, PairRefusal, PairTerms, PairTest, Reason, SchedulingKey, State,
+    AskKind, Attempt, Draft, HostKind, PairRefusal, PairTerms, PairTest, Reason, State,
 };
-use deepshare_model::{AttemptId, Class, JobId, PoolId, ProfileClassId, Retention, TenantId, Time};
+use deepshare_model::{
+    AttemptId, Class, JobId, PoolId, ProfileClassId, Retention, TenantId, Time,
+};
 use std::cmp::Reverse;
 
 /// Predictions and tolerances are equal up to this: a pair without interference passes a tolerance
@@ -35,14 +37,22 @@ impl Candidate {
 }
 
 /// The job that looks for a partner, and the tolerance that all its candidates share.
-struct Ask {
+struct Ask<'a> {
     job: JobId,
-    key: KeyId,
     charge: Class,
     tenant: TenantId,
     /// ρ_min + P·(1 − ρ_min).
     base: f64,
     pressure: f64,
+    /// Q̃ by tenant.
+    assurance: &'a [f64],
+}
+
+impl Ask<'_> {
+    /// The lower Q̃ of the two tenants.
+    fn assurance(&self, partner: TenantId) -> f64 {
+        self.assurance[self.tenant.index()].min(self.assurance[partner.index()])
+    }
 }
 
 impl DeepShare {
@@ -57,39 +67,39 @@ impl DeepShare {
     ) -> Result<(), Option<Reason>> {
         let state = draft.state();
         let entry = state.job(job);
-        let (id, tenant) = (entry.key, entry.spec.tenant);
-        let key = *state.key(id);
-        let gpus = key.demand.gpus;
+        let (tenant, gpus) = (entry.spec.tenant, entry.gpus());
         let widest = self.colocation().max_gpus;
-        if !self.colocates() || key.profile.is_none() || (widest > 0 && gpus > widest) {
+        let Some(kind) = state.key(entry.key).ask() else { return Err(None) };
+        if !self.colocates() || (widest > 0 && gpus > widest) {
             return Err(None);
         }
-        if pressure.as_of != draft.mark() {
-            *pressure = self.pressure(draft, charge);
-        }
+        self.refresh(draft, pressure);
         let others = pressure.pending.saturating_sub(u64::from(gpus));
-        let (base, level) = {
-            let pool = draft.state().pool(draft.pool());
-            self.base_tolerance((pool.free_gpus(), pool.usable_gpus()), others)
-        };
-        let ask = Ask { job, key: id, charge, tenant, base, pressure: level };
+        let (base, level) = self.base_tolerance(ground(draft), others);
+        let assurance = pressure.assurance.as_slice();
+        let ask = Ask { job, charge, tenant, base, pressure: level, assurance };
         let mut furthest: Option<(PairTest, Candidate)> = None;
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut hope: Option<Retention> = None;
-        let state = draft.state();
-        for (kind, hosts) in state.hosts(draft.pool(), gpus) {
+        for (host, hosts) in state.hosts(draft.pool(), gpus) {
+            let (test, keeps) = match self.could_share(state, &kind, host) {
+                Ok(keeps) => (PairTest::Tolerance, keeps),
+                Err(Some(refused)) => refused,
+                Err(None) => continue,
+            };
+            if furthest.as_ref().is_some_and(|(known, _)| *known > test) {
+                continue;
+            }
             // Those that were joined in this round are hosts no more.
             let free =
                 |(_, id): &&(Time, AttemptId)| may_join(state, draft.pool(), state.attempt(*id));
             let Some(&first) = hosts.iter().find(free) else { continue };
-            let (test, keeps) = match self.could_share(state, &key, kind) {
-                Ok(keeps) => (PairTest::Tolerance, keeps),
-                Err(refused) => refused,
-            };
-            let candidate = Candidate { kind: *kind, keeps, first };
+            let candidate = Candidate { kind: *host, keeps, first };
             if test == PairTest::Tolerance {
                 hope = hope.max(Some(candidate.least()));
-                if candidate.least().as_f64() + SLACK >= base {
+                // At the best, its own tenant's assurance decides.
+                let least = rho_tol(base, assurance[tenant.index()]);
+                if self.passes(candidate.least(), least) {
                     candidates.push(candidate);
                     continue;
                 }
@@ -97,10 +107,17 @@ impl DeepShare {
             note_furthest(&mut furthest, test, candidate);
         }
         candidates.sort_by_key(Candidate::order);
-        match self.try_in_order(draft, &ask, candidates, &mut furthest) {
+        let mut rising = rises(state, tenant)
+            && matches!(&furthest, Some((PairTest::Tolerance, best)) if self.passes(best.least(), base));
+        match self.try_in_order(draft, &ask, candidates, &mut furthest, &mut rising) {
             Ok(()) => return Ok(()),
             Err(Some(quota)) => return Err(Some(quota)),
-            Err(None) => draft.set_hope(ask.key, charge, hope),
+            Err(None) => draft.set_hope(job, hope),
+        }
+        if rising {
+            // Tolerance falls as assurance rises, and nothing else need happen.
+            let next = draft.now() + draft.state().qad_cycle();
+            draft.wake_at(next);
         }
         Err(furthest.map(|(test, candidate)| {
             draft.count_refused_pair(test);
@@ -112,82 +129,91 @@ impl DeepShare {
     fn try_in_order(
         &self,
         draft: &mut Draft<'_>,
-        ask: &Ask,
+        ask: &Ask<'_>,
         candidates: Vec<Candidate>,
         furthest: &mut Option<(PairTest, Candidate)>,
+        rising: &mut bool,
     ) -> Result<(), Option<Reason>> {
-        let most = match self.colocation().candidates {
+        let mut left = match self.colocation().candidates {
             0 => usize::MAX,
             most => most as usize,
         };
-        let mut looked_at = 0;
-        let mut rising = false;
         for candidate in candidates {
-            if looked_at >= most {
-                break;
-            }
-            let tolerance = self.tolerance(draft.state(), ask, candidate.kind.tenant);
-            let passes = candidate.least().as_f64() + SLACK >= tolerance;
-            if !passes && self.colocation().by_prediction {
-                let tenants = [ask.tenant, candidate.kind.tenant];
-                rising |= tenants.iter().any(|&tenant| rises(draft.state(), tenant));
-                looked_at += 1;
-                note_furthest(furthest, PairTest::Tolerance, candidate);
-                continue;
-            }
             let [own, theirs] = candidate.keeps;
-            let terms = PairTerms { tolerance: Retention::from_ratio(tolerance), own, theirs };
-            let room = most - looked_at;
-            for host in hosts_of(draft.state(), draft.pool(), &candidate.kind, room) {
-                looked_at += 1;
-                if !may_join(draft.state(), draft.pool(), draft.state().attempt(host)) {
+            let mut failed = PairTest::Tolerance;
+            for host in hosts_of(draft.state(), draft.pool(), &candidate.kind, left) {
+                left -= 1;
+                let state = draft.state();
+                let attempt = state.attempt(host);
+                let partner = state.job(attempt.job).spec.tenant;
+                let tolerance = rho_tol(ask.base, ask.assurance(partner));
+                if !self.passes(candidate.least(), tolerance) {
+                    *rising |= rises(state, partner);
                     continue;
                 }
+                failed = PairTest::Host;
+                if !may_join(state, draft.pool(), attempt) {
+                    continue;
+                }
+                let terms = PairTerms { tolerance: self.agreed(tolerance), own, theirs };
                 match draft.share(ask.job, ask.charge, host, terms) {
                     Ok(()) => return Ok(()),
                     Err(reason) if reason.is_quota() => return Err(Some(reason)),
                     Err(_) => {}
                 }
             }
-            note_furthest(furthest, PairTest::Host, candidate);
-        }
-        if rising {
-            // Tolerance falls as assurance rises, and nothing else need happen.
-            let next = draft.now() + draft.state().qad_cycle();
-            draft.wake_at(next);
+            note_furthest(furthest, failed, candidate);
+            if left == 0 {
+                break;
+            }
         }
         Err(None)
     }
 
+    /// True if both of a pair keep enough.
+    fn passes(&self, least: Retention, tolerance: f64) -> bool {
+        !self.colocation().by_prediction || least.as_f64() + SLACK >= tolerance
+    }
+
+    /// What a pair is held to.
+    fn agreed(&self, tolerance: f64) -> Retention {
+        match self.colocation().by_prediction {
+            true => Retention::from_ratio(tolerance),
+            false => Retention::from_ppm(0),
+        }
+    }
+
     /// Predicted retentions of two jobs, own first, if they could be a pair at some tolerance; else
-    /// the test that they fail at any, with what is predicted of them.
+    /// the test that they fail at any, with what is predicted of them. Who is not of the same shape
+    /// and trust domain, or of whom nothing is predicted, is nobody's candidate.
     pub(super) fn could_share(
         &self,
         state: &State,
-        key: &SchedulingKey,
+        ask: &AskKind,
         host: &HostKind,
-    ) -> Result<[Retention; 2], (PairTest, [Retention; 2])> {
-        let unknown = [Retention::from_ppm(0); 2];
-        let demand = &key.demand;
+    ) -> Result<[Retention; 2], Option<(PairTest, [Retention; 2])>> {
+        let demand = &ask.demand;
         let alike = host.gpus == demand.gpus
             && host.layout == demand.layout
-            && host.trust_domain == key.sharing.trust_domain
+            && host.trust_domain == ask.sharing.trust_domain
             && demand.gpu_type.is_none_or(|wanted| wanted == host.gpu_type);
-        let keeps = key.profile.and_then(|own| self.predicted(state, own, host.profile));
-        let Some(keeps) = keeps.filter(|_| alike) else { return Err((PairTest::Class, unknown)) };
-        if key.class == Class::Guaranteed && host.class == Class::Guaranteed {
-            return Err((PairTest::Class, keeps));
+        if !alike {
+            return Err(None);
+        }
+        let keeps = self.predicted(state, ask.profile, host.profile).ok_or(None)?;
+        if ask.class == Class::Guaranteed && host.class == Class::Guaranteed {
+            return Err(Some((PairTest::Class, keeps)));
         }
         let told = host.memory_left_mib == u32::MAX || demand.gpu_memory_mib > 0;
         if !told || demand.gpu_memory_mib > host.memory_left_mib {
-            return Err((PairTest::Memory, keeps));
+            return Err(Some((PairTest::Memory, keeps)));
         }
         let floor = self.colocation().guaranteed_floor_milli * 1_000;
         let passes =
             |class: Class, keeps: Retention| class == Class::BestEffort || keeps.ppm() >= floor;
-        match passes(key.class, keeps[0]) && passes(host.class, keeps[1]) {
+        match passes(ask.class, keeps[0]) && passes(host.class, keeps[1]) {
             true => Ok(keeps),
-            false => Err((PairTest::Floor, keeps)),
+            false => Err(Some((PairTest::Floor, keeps))),
         }
     }
 
@@ -204,33 +230,22 @@ impl DeepShare {
         Some([table.get(own, other)?, table.get(other, own)?])
     }
 
-    /// ρ_tol of a pair.
-    fn tolerance(&self, state: &State, ask: &Ask, partner: TenantId) -> f64 {
-        if !self.colocation().by_prediction {
-            return 0.0;
-        }
-        let assurance = match self.colocation().by_qad {
-            true => state.qad(ask.tenant).1.min(state.qad(partner).1).as_f64(),
-            false => 1.0,
-        };
-        rho_tol(ask.base, assurance)
-    }
-
     fn refusal(
         &self,
         state: &State,
-        ask: &Ask,
+        ask: &Ask<'_>,
         test: PairTest,
         candidate: &Candidate,
     ) -> PairRefusal {
-        let partner = candidate.kind.tenant;
+        let partner = state.attempt(candidate.first.1).job;
+        let tenant = state.job(partner).spec.tenant;
         PairRefusal {
             test,
-            partner: state.attempt(candidate.first.1).job,
+            partner,
             retentions: candidate.keeps,
-            tolerance: Retention::from_ratio(self.tolerance(state, ask, partner)),
+            tolerance: self.agreed(rho_tol(ask.base, ask.assurance(tenant))),
             pressure_milli: (ask.pressure * 1_000.0).min(1e9) as u32,
-            qad: [state.qad(ask.tenant).1, state.qad(partner).1],
+            qad: [state.qad(ask.tenant).1, state.qad(tenant).1],
         }
     }
 }
@@ -256,9 +271,8 @@ fn note_furthest(
 
 /// The hosts of a kind that are expected to end first.
 fn hosts_of(state: &State, pool: PoolId, kind: &HostKind, most: usize) -> Vec<AttemptId> {
-    let mut kinds = state.hosts(pool, kind.gpus).filter(|(other, _)| *other == kind);
-    let hosts = kinds.next().map(|(_, hosts)| hosts.iter().take(most).map(|&(_, id)| id).collect());
-    hosts.unwrap_or_default()
+    let hosts = state.hosts_of_kind(pool, kind);
+    hosts.into_iter().flatten().take(most).map(|&(_, id)| id).collect()
 }
 
 /// True if nothing keeps a partner off a host's devices for now: what a gang waits for stays free
