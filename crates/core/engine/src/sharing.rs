@@ -13,8 +13,7 @@ use deepshare_model::{
     Time, TrustDomainId,
 };
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Predicted retention by profile class: what a job of one class keeps beside one of another.
 /// Versioned, and sent whole, so that a replay needs no model.
@@ -159,31 +158,31 @@ pub struct AskKind {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Ask {
     kind: AskKind,
-    /// The most that both of a pair with a host of today would keep; may be out of date upwards.
+    /// The most that both of a pair with a host of today would keep; may be out of date upwards, and
+    /// means nothing while nobody is hungry.
     hope: Option<Retention>,
-    /// By tenant.
-    keys: Vec<(TenantId, KeyId)>,
+    /// Keys of this kind that wait for a partner, among other things.
+    hungry: u32,
 }
 
 /// A pool's keys that look for partners, by kind, and what they may hope for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Asks {
     asks: Vec<Ask>,
-    /// Kinds with hope, by GPUs and hope.
-    by_hope: BTreeSet<(u32, Reverse<Retention>, u32)>,
+    /// Kinds with hungry keys, by GPUs.
+    by_size: BTreeMap<u32, BTreeSet<u32>>,
+    /// Keys that sleep for want of devices and have waiting jobs, by the class charged and tenant.
+    hungry: [BTreeSet<(TenantId, KeyId)>; 2],
 }
 
 impl Asks {
-    /// Lists a new key; the number of its kind.
-    pub(crate) fn list(&mut self, kind: AskKind, tenant: TenantId, key: KeyId) -> u32 {
+    /// The number of a kind.
+    pub(crate) fn list(&mut self, kind: AskKind) -> u32 {
         let known = self.asks.iter().position(|ask| ask.kind == kind);
         let at = known.unwrap_or_else(|| {
-            self.asks.push(Ask { kind, hope: None, keys: Vec::new() });
+            self.asks.push(Ask { kind, hope: None, hungry: 0 });
             self.asks.len() - 1
         });
-        let keys = &mut self.asks[at].keys;
-        let place = keys.partition_point(|&(other, _)| other < tenant);
-        keys.insert(place, (tenant, key));
         at as u32
     }
 
@@ -192,92 +191,70 @@ impl Asks {
     }
 
     pub(crate) fn set_hope(&mut self, ask: u32, hope: Option<Retention>) {
-        let entry = &mut self.asks[ask as usize];
-        let (gpus, before) = (entry.kind.demand.gpus, std::mem::replace(&mut entry.hope, hope));
-        if before == hope {
+        self.asks[ask as usize].hope = hope;
+    }
+
+    /// Every kind with hungry keys that asks for so many GPUs.
+    pub(crate) fn of_size(&self, gpus: u32) -> Vec<(u32, AskKind)> {
+        let asks = self.by_size.get(&gpus).into_iter().flatten();
+        asks.map(|&ask| (ask, self.asks[ask as usize].kind)).collect()
+    }
+
+    /// Notes that a key waits for a partner, or no longer does.
+    pub(crate) fn set_hungry(
+        &mut self,
+        ask: u32,
+        key: (TenantId, KeyId),
+        charge: Class,
+        hungry: bool,
+    ) {
+        let keys = &mut self.hungry[charge as usize];
+        let changed = if hungry { keys.insert(key) } else { keys.remove(&key) };
+        if !changed {
             return;
         }
-        if let Some(before) = before {
-            self.by_hope.remove(&(gpus, Reverse(before), ask));
-        }
-        if let Some(hope) = hope {
-            self.by_hope.insert((gpus, Reverse(hope), ask));
-        }
-    }
-
-    /// Every kind that asks for so many GPUs.
-    pub(crate) fn of_size(&self, gpus: u32) -> Vec<(u32, AskKind)> {
-        let all = self.asks.iter().enumerate();
-        let same = all.filter(|(_, ask)| ask.kind.demand.gpus == gpus);
-        same.map(|(at, ask)| (at as u32, ask.kind)).collect()
-    }
-
-    /// The numbers of GPUs that anybody with hope asks for, and the best hope of each.
-    fn sizes(&self) -> Vec<(u32, Retention)> {
-        let mut sizes = Vec::new();
-        let mut from = 0;
-        while let Some(&(gpus, Reverse(best), _)) =
-            self.by_hope.range((from, Reverse(Retention::WHOLE), 0)..).next()
-        {
-            sizes.push((gpus, best));
-            let Some(next) = gpus.checked_add(1) else { break };
-            from = next;
-        }
-        sizes
-    }
-
-    /// A tenant's keys of kinds with so many GPUs whose hope is at least `enough`.
-    fn hopeful(&self, tenant: TenantId, gpus: u32, enough: Retention, out: &mut Vec<KeyId>) {
-        let first = (gpus, Reverse(Retention::WHOLE), 0);
-        for &(size, Reverse(hope), ask) in self.by_hope.range(first..) {
-            if size != gpus || hope < enough {
-                return;
-            }
-            let keys = &self.asks[ask as usize].keys;
-            if let Ok(at) = keys.binary_search_by_key(&tenant, |&(tenant, _)| tenant) {
-                out.push(keys[at].1);
-            }
+        let entry = &mut self.asks[ask as usize];
+        let same_size = self.by_size.entry(entry.kind.demand.gpus).or_default();
+        entry.hungry = if hungry { entry.hungry + 1 } else { entry.hungry - 1 };
+        if entry.hungry == 0 {
+            same_size.remove(&ask);
+        } else {
+            same_size.insert(ask);
         }
     }
 }
 
 impl State {
-    /// The most GPUs of one type that a tenant may still be given in one class.
-    fn most_room(&self, tenant: TenantId, charge: Class) -> u32 {
-        let types = (0..self.gpu_types()).map(GpuTypeId::from_index);
-        types.map(|gpu_type| self.allowance(tenant, charge, gpu_type)).max().unwrap_or(0)
-    }
-
-    /// Keys of a pool that sleep for want of devices, of tenants with waiting jobs, whose hope of a
-    /// partner is at least what is enough for their tenant and size.
+    /// Keys of a pool that sleep for want of devices and whose hope of a partner is at least what is
+    /// enough for their tenant and size.
     pub(crate) fn hopeful_keys(
         &self,
         pool: PoolId,
         charge: Class,
-        mut enough: impl FnMut(Option<TenantId>, u32) -> Retention,
+        mut enough: impl FnMut(TenantId, u32) -> Retention,
     ) -> Vec<KeyId> {
         let asks = &self.pools[pool.index()].hosts.asks;
         let mut keys = Vec::new();
-        // Most tenants have nobody waiting, or no quota left: nobody of theirs is looked at.
-        let tenants = (0..self.waiting_gpus.len()).map(TenantId::from_index);
-        let room: Vec<(TenantId, u32)> = tenants
-            .filter(|tenant| self.waiting_gpus[tenant.index()] != [0; 2])
-            .filter(|&tenant| self.tenants.spec(tenant).pool == pool)
-            .map(|tenant| (tenant, self.most_room(tenant, charge)))
-            .filter(|&(_, room)| room > 0)
-            .collect();
-        for (gpus, best) in asks.sizes() {
-            if best < enough(None, gpus) {
-                continue;
-            }
-            for &(tenant, _) in room.iter().filter(|(_, room)| *room >= gpus) {
-                let enough = enough(Some(tenant), gpus);
-                if best >= enough {
-                    asks.hopeful(tenant, gpus, enough, &mut keys);
-                }
+        let mut room = None;
+        for &(tenant, key) in &asks.hungry[charge as usize] {
+            // Most tenants have no quota left: of theirs nobody is woken.
+            let room = match room {
+                Some((of, room)) if of == tenant => room,
+                _ => room.insert((tenant, self.most_room(tenant, charge))).1,
+            };
+            let gpus = self.queues.key(key).demand.gpus;
+            let hope = self.queues.ask(key).and_then(|ask| asks.hope(ask));
+            if room >= gpus && hope.is_some_and(|hope| hope >= enough(tenant, gpus)) {
+                keys.push(key);
             }
         }
         keys
+    }
+
+    /// The most GPUs of one type that a tenant may still be given in one class.
+    fn most_room(&self, tenant: TenantId, charge: Class) -> u32 {
+        let types = (0..self.gpu_types()).map(GpuTypeId::from_index);
+        types.map(|gpu_type| self.allowance(tenant, charge, gpu_type)).max().unwrap_or(0)
     }
 }
 

@@ -135,7 +135,7 @@ impl State {
             sleepers.by_tenant[key.tenant.index()].push(id);
             if let Some(kind) = key.ask() {
                 let asks = &mut self.pools[key.pool.index()].hosts.asks;
-                let ask = asks.list(kind, key.tenant, id);
+                let ask = asks.list(kind);
                 self.queues.set_ask(id, ask);
             }
         }
@@ -155,7 +155,7 @@ impl State {
     /// Whether the next job of a key is worth asking for, charged to any class.
     pub(crate) fn is_awake(&self, key: KeyId) -> bool {
         let mut charges = self.charges(key);
-        charges.any(|charge| self.queues.rest(key, charge).is_awake()) || self.hope(key).is_some()
+        charges.any(|charge| self.queues.rest(key, charge).is_awake())
     }
 
     /// Classes that a start of a key's jobs may be charged to.
@@ -179,7 +179,14 @@ impl State {
     /// A key has waiting jobs again.
     pub(crate) fn key_filled(&mut self, key: KeyId) {
         for charge in self.charges(key) {
-            if self.queues.rest(key, charge).is_awake() {
+            // Hosts that came up meanwhile were not looked at for it.
+            let for_devices = matches!(
+                self.queues.rest(key, charge).sleep,
+                Sleep::Devices | Sleep::Either
+            );
+            if for_devices && self.queues.ask(key).is_some() {
+                self.wake_key(key, charge);
+            } else if self.queues.rest(key, charge).is_awake() {
                 self.list(key, charge);
             }
         }
@@ -231,29 +238,38 @@ impl State {
         if sleep != Sleep::Quota {
             sleepers.kinds[self.queues.kind(key)].waiting[charge as usize] += 1;
         }
+        self.sync_hungry(key, charge);
     }
 
     /// Wakes the keys of a pool that sleep for want of devices, charged to a class, and may hope for a
-    /// partner: whose best would let both keep what is enough for their tenant and size, or for
-    /// tenants at their best.
+    /// partner: whose best would let both keep what is enough for their tenant and size.
     pub(crate) fn wake_hopeful(
         &mut self,
         pool: PoolId,
         charge: Class,
-        enough: impl FnMut(Option<TenantId>, u32) -> Retention,
+        enough: impl FnMut(TenantId, u32) -> Retention,
     ) {
         for key in self.hopeful_keys(pool, charge, enough) {
-            let asleep = matches!(self.queues.rest(key, charge).sleep, Sleep::Devices | Sleep::Either);
-            if asleep && self.queues.head(key).is_some() && self.charges(key).any(|c| c == charge) {
-                self.wake_key(key, charge);
-            }
+            self.wake_key(key, charge);
         }
     }
 
-    /// What a sleeping key's jobs may hope that a pair would keep.
-    fn hope(&self, key: KeyId) -> Option<Retention> {
-        let ask = self.queues.ask(key)?;
-        self.pools[self.queues.key(key).pool.index()].hosts.asks.hope(ask)
+    /// Notes whether a key waits for a partner, among other things.
+    pub(crate) fn sync_hungry(&mut self, key: KeyId, charge: Class) {
+        let Some(ask) = self.queues.ask(key) else { return };
+        let sleep = self.queues.rest(key, charge).sleep;
+        let hungry =
+            matches!(sleep, Sleep::Devices | Sleep::Either) && self.queues.head(key).is_some();
+        let SchedulingKey { pool, tenant, .. } = *self.queues.key(key);
+        let asks = &mut self.pools[pool.index()].hosts.asks;
+        asks.set_hungry(ask, (tenant, key), charge, hungry);
+    }
+
+    /// A key has no waiting jobs any more.
+    pub(crate) fn key_emptied(&mut self, key: KeyId) {
+        for charge in CHARGES {
+            self.sync_hungry(key, charge);
+        }
     }
 
     fn wake_key(&mut self, key: KeyId, charge: Class) {
@@ -264,6 +280,7 @@ impl State {
             let kind = self.queues.kind(key);
             self.pools[pool].sleepers.kinds[kind].waiting[charge as usize] -= 1;
         }
+        self.sync_hungry(key, charge);
         if self.queues.head(key).is_some() {
             self.list(key, charge);
         }

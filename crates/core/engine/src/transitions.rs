@@ -17,6 +17,7 @@ impl State {
         let pool = self.queues.key(key).pool.index();
         if self.queues.remove(key, rank, job, since) {
             self.pools[pool].active_keys.remove(&key);
+            self.key_emptied(key);
         }
         self.pools[pool].waiting -= 1;
         self.count_waiting(job, false);

@@ -113,11 +113,11 @@ impl Draft<'_> {
     }
 
     /// Wakes the keys of a class whose hopes are at least what is enough for jobs of a tenant and of
-    /// so many GPUs; without a tenant: for those of tenants that are served best.
+    /// so many GPUs.
     pub fn wake_hopeful(
         &mut self,
         charge: Class,
-        enough: impl FnMut(Option<TenantId>, u32) -> Retention,
+        enough: impl FnMut(TenantId, u32) -> Retention,
     ) {
         self.state.wake_hopeful(self.pool, charge, enough);
     }

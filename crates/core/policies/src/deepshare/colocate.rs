@@ -158,14 +158,16 @@ impl DeepShare {
         self.refresh(draft, &mut pressure);
         pressure.assurance = self.assurances(draft.state());
         let ground = ground(draft);
-        let mut base = (0, 0.0);
+        let mut bases: Vec<(u32, f64)> = Vec::new();
         draft.wake_hopeful(phase, |tenant, gpus| {
-            if base.0 != gpus {
+            let known = bases.iter().find(|(size, _)| *size == gpus).map(|(_, base)| *base);
+            let base = known.unwrap_or_else(|| {
                 let others = pressure.pending.saturating_sub(u64::from(gpus));
-                base = (gpus, self.base_tolerance(ground, others).0);
-            }
-            let assurance = tenant.map_or(1.0, |tenant| pressure.assurance[tenant.index()]);
-            Retention::from_ratio(rho_tol(base.1, assurance) - 1e-6)
+                let base = self.base_tolerance(ground, others).0;
+                bases.push((gpus, base));
+                base
+            });
+            Retention::from_ratio(rho_tol(base, pressure.assurance[tenant.index()]) - 1e-6)
         });
         pressure
     }
