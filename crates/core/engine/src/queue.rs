@@ -5,7 +5,7 @@
 
 use crate::policy::Rank;
 use crate::reason::Reason;
-use crate::sharing::AskKind;
+use crate::sharing::{AskKind, Patience};
 use crate::sleepers::Rest;
 use crate::state::State;
 use deepshare_model::{
@@ -77,6 +77,8 @@ struct Queue {
     kind: u32,
     /// Where its pool lists keys that look for like partners.
     ask: Option<u32>,
+    /// How its search for partners went.
+    patience: Patience,
 }
 
 /// Every queue of waiting jobs.
@@ -110,6 +112,7 @@ impl Queues {
                 refused: [None, None],
                 kind: 0,
                 ask: None,
+                patience: Patience::default(),
             });
             next
         });
@@ -149,6 +152,14 @@ impl Queues {
 
     pub(crate) fn ask(&self, id: KeyId) -> Option<u32> {
         self.queues[id.0 as usize].ask
+    }
+
+    pub(crate) fn patience(&self, id: KeyId) -> &Patience {
+        &self.queues[id.0 as usize].patience
+    }
+
+    pub(crate) fn patience_mut(&mut self, id: KeyId) -> &mut Patience {
+        &mut self.queues[id.0 as usize].patience
     }
 
     pub(crate) fn set_ask(&mut self, id: KeyId, ask: u32) {

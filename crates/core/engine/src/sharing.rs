@@ -165,6 +165,45 @@ struct Ask {
     hungry: u32,
 }
 
+/// How often a key was refused every partner in a row, and when it is worth asking again.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Patience {
+    refusals: u32,
+    until: Time,
+    hope: Option<Retention>,
+    refused_at: Retention,
+}
+
+/// Refusals in a row that cost nothing.
+const FREE_REFUSALS: u32 = 8;
+/// Longest time for which a key that was refused is left alone.
+const LONGEST_WAIT: Span = Span::from_secs(60);
+
+impl Patience {
+    /// Every partner was refused at `refused_at`, of which the best allowed `hope`.
+    pub(crate) fn refused(&mut self, now: Time, hope: Option<Retention>, refused_at: Retention) {
+        if self.is_news(hope, refused_at) {
+            self.refusals = 0;
+        }
+        self.refusals = self.refusals.saturating_add(1);
+        let doublings = self.refusals.saturating_sub(FREE_REFUSALS + 1).min(16);
+        let wait = match self.refusals > FREE_REFUSALS {
+            true => LONGEST_WAIT.min(Span(Span::SECOND.0 << doublings)),
+            false => Span::ZERO,
+        };
+        (self.until, self.hope, self.refused_at) = (now + wait, hope, refused_at);
+    }
+
+    /// True if it is worth asking again: time has passed, or things have become better.
+    fn has_run_out(&self, now: Time, hope: Option<Retention>, enough: Retention) -> bool {
+        now >= self.until || self.is_news(hope, enough)
+    }
+
+    fn is_news(&self, hope: Option<Retention>, enough: Retention) -> bool {
+        hope > self.hope || enough.ppm() + 5_000 < self.refused_at.ppm()
+    }
+}
+
 /// A pool's keys that look for partners, by kind, and what they may hope for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Asks {
@@ -244,7 +283,12 @@ impl State {
             };
             let gpus = self.queues.key(key).demand.gpus;
             let hope = self.queues.ask(key).and_then(|ask| asks.hope(ask));
-            if room >= gpus && hope.is_some_and(|hope| hope >= enough(tenant, gpus)) {
+            if room < gpus || hope.is_none() {
+                continue;
+            }
+            let enough = enough(tenant, gpus);
+            let patient = !self.queues.patience(key).has_run_out(self.now, hope, enough);
+            if hope >= Some(enough) && !patient {
                 keys.push(key);
             }
         }

@@ -86,11 +86,16 @@ impl Draft<'_> {
     }
 
     /// Notes what both of a pair with a job's best host would keep: whoever asks for the same may hope
-    /// for that, and is asked again once it is enough.
-    pub fn set_hope(&mut self, job: JobId, hope: Option<Retention>) {
+    /// for that, and is asked again once it is enough. `refused_at` is what they would have had to
+    /// keep if only the job's own tenant counted: who was refused at that again and again, because of
+    /// its hosts' tenants or nodes, is asked ever more rarely (after the eighth time: 1 s, then 2 s,
+    /// up to a minute) until less is asked of it or more may be hoped for.
+    pub fn set_hope(&mut self, job: JobId, hope: Option<Retention>, refused_at: f64) {
         let key = self.state.job(job).key;
         if let Some(ask) = self.state.queues.ask(key) {
             self.state.pools[self.pool.index()].hosts.asks.set_hope(ask, hope);
+            let now = self.state.now;
+            self.state.queues.patience_mut(key).refused(now, hope, Retention::from_ratio(refused_at));
         }
     }
 

@@ -21,6 +21,9 @@ use deepshare_engine::{Draft, Mark, State};
 use deepshare_model::{AttemptId, Class, GpuTypeId, PoolId, Retention, TenantId};
 use serde::{Deserialize, Serialize};
 
+/// A tenant whose Q̃ is this close to its Q stays where it is.
+const SETTLED: f64 = 1e-4;
+
 /// Whose demand makes pressure (reading D3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -87,11 +90,13 @@ pub(super) struct Pressure {
     as_of: Option<(Mark, u32)>,
     /// Q̃ by tenant, as tolerance sees it.
     pub(super) assurance: Vec<f64>,
+    /// By tenant: Q̃ is still on its way up.
+    pub(super) rising: Vec<bool>,
 }
 
 impl Pressure {
     fn new(phase: Class) -> Pressure {
-        Pressure { phase, pending: 0, by_tenant: Vec::new(), as_of: None, assurance: Vec::new() }
+        Pressure { phase, pending: 0, by_tenant: Vec::new(), as_of: None, assurance: Vec::new(), rising: Vec::new() }
     }
 }
 
@@ -156,7 +161,7 @@ impl DeepShare {
             return pressure;
         }
         self.refresh(draft, &mut pressure);
-        pressure.assurance = self.assurances(draft.state());
+        self.look_at_tenants(draft.state(), &mut pressure);
         let ground = ground(draft);
         let mut bases: Vec<(u32, f64)> = Vec::new();
         draft.wake_hopeful(phase, |tenant, gpus| {
@@ -172,12 +177,16 @@ impl DeepShare {
         pressure
     }
 
-    /// Q̃ of every tenant as tolerance sees it.
-    fn assurances(&self, state: &State) -> Vec<f64> {
-        let tenants = (0..state.tenant_count()).map(TenantId::from_index);
-        match self.colocation().by_qad {
-            true => tenants.map(|tenant| state.qad(tenant).1.as_f64()).collect(),
-            false => vec![1.0; state.tenant_count()],
+    /// Q̃ of every tenant as tolerance sees it, and whether it rises.
+    fn look_at_tenants(&self, state: &State, pressure: &mut Pressure) {
+        for tenant in (0..state.tenant_count()).map(TenantId::from_index) {
+            let (now, smoothed) = state.qad(tenant);
+            let (now, smoothed) = match self.colocation().by_qad {
+                true => (now.as_f64(), smoothed.as_f64()),
+                false => (1.0, 1.0),
+            };
+            pressure.assurance.push(smoothed);
+            pressure.rising.push(now - smoothed > SETTLED);
         }
     }
 

@@ -14,9 +14,6 @@ use std::cmp::Reverse;
 /// of 1.
 const SLACK: f64 = 1e-9;
 
-/// A tenant whose Q̃ is this close to its Q stays where it is.
-const SETTLED: f64 = 1e-4;
-
 /// One kind of host for one job.
 struct Candidate {
     kind: HostKind,
@@ -36,6 +33,13 @@ impl Candidate {
     }
 }
 
+/// A pair that was refused.
+struct Furthest {
+    test: PairTest,
+    kind: HostKind,
+    keeps: [Retention; 2],
+}
+
 /// The job that looks for a partner, and the tolerance that all its candidates share.
 struct Ask<'a> {
     job: JobId,
@@ -44,8 +48,9 @@ struct Ask<'a> {
     /// ρ_min + P·(1 − ρ_min).
     base: f64,
     pressure: f64,
-    /// Q̃ by tenant.
+    /// Q̃ by tenant, and whether it rises.
     assurance: &'a [f64],
+    rising: &'a [bool],
 }
 
 impl Ask<'_> {
@@ -76,53 +81,51 @@ impl DeepShare {
         self.refresh(draft, pressure);
         let others = pressure.pending.saturating_sub(u64::from(gpus));
         let (base, level) = self.base_tolerance(ground(draft), others);
-        let assurance = pressure.assurance.as_slice();
-        let ask = Ask { job, charge, tenant, base, pressure: level, assurance };
-        let mut furthest: Option<(PairTest, Candidate)> = None;
+        let (assurance, rising) = (pressure.assurance.as_slice(), pressure.rising.as_slice());
+        let ask = Ask { job, charge, tenant, base, pressure: level, assurance, rising };
+        let mut furthest: Option<Furthest> = None;
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut hope: Option<Retention> = None;
+        // At the best, its own tenant's assurance decides.
+        let least = rho_tol(base, assurance[tenant.index()]);
         for (host, hosts) in state.hosts(draft.pool(), gpus) {
             let (test, keeps) = match self.could_share(state, &kind, host) {
                 Ok(keeps) => (PairTest::Tolerance, keeps),
                 Err(Some(refused)) => refused,
                 Err(None) => continue,
             };
-            if furthest.as_ref().is_some_and(|(known, _)| *known > test) {
-                continue;
-            }
-            // Those that were joined in this round are hosts no more.
-            let free =
-                |(_, id): &&(Time, AttemptId)| may_join(state, draft.pool(), state.attempt(*id));
-            let Some(&first) = hosts.iter().find(free) else { continue };
-            let candidate = Candidate { kind: *host, keeps, first };
             if test == PairTest::Tolerance {
-                hope = hope.max(Some(candidate.least()));
-                // At the best, its own tenant's assurance decides.
-                let least = rho_tol(base, assurance[tenant.index()]);
-                if self.passes(candidate.least(), least) {
-                    candidates.push(candidate);
+                hope = hope.max(Some(keeps[0].min(keeps[1])));
+                // Those that were joined in this round are hosts no more.
+                let free = |(_, id): &&(Time, AttemptId)| {
+                    may_join(state, draft.pool(), state.attempt(*id))
+                };
+                if self.passes(keeps[0].min(keeps[1]), least)
+                    && let Some(&first) = hosts.iter().find(free)
+                {
+                    candidates.push(Candidate { kind: *host, keeps, first });
                     continue;
                 }
             }
-            note_furthest(&mut furthest, test, candidate);
+            note_furthest(&mut furthest, Furthest { test, kind: *host, keeps });
         }
         candidates.sort_by_key(Candidate::order);
-        let mut rising = rises(state, tenant)
-            && matches!(&furthest, Some((PairTest::Tolerance, best)) if self.passes(best.least(), base));
+        let mut rising = rising[tenant.index()] && hope.is_some_and(|hope| self.passes(hope, base));
         match self.try_in_order(draft, &ask, candidates, &mut furthest, &mut rising) {
             Ok(()) => return Ok(()),
             Err(Some(quota)) => return Err(Some(quota)),
-            Err(None) => draft.set_hope(job, hope),
+            Err(None) => draft.set_hope(job, hope, least),
         }
         if rising {
             // Tolerance falls as assurance rises, and nothing else need happen.
             let next = draft.now() + draft.state().qad_cycle();
             draft.wake_at(next);
         }
-        Err(furthest.map(|(test, candidate)| {
-            draft.count_refused_pair(test);
-            Reason::NoPartner(self.refusal(draft.state(), &ask, test, &candidate))
-        }))
+        let refusal = furthest.and_then(|furthest| {
+            draft.count_refused_pair(furthest.test);
+            self.refusal(draft.state(), draft.pool(), &ask, &furthest)
+        });
+        Err(refusal.map(Reason::NoPartner))
     }
 
     /// Tries candidates one by one. An error is a quota that binds whoever the partner is.
@@ -131,7 +134,7 @@ impl DeepShare {
         draft: &mut Draft<'_>,
         ask: &Ask<'_>,
         candidates: Vec<Candidate>,
-        furthest: &mut Option<(PairTest, Candidate)>,
+        furthest: &mut Option<Furthest>,
         rising: &mut bool,
     ) -> Result<(), Option<Reason>> {
         let mut left = match self.colocation().candidates {
@@ -148,7 +151,7 @@ impl DeepShare {
                 let partner = state.job(attempt.job).spec.tenant;
                 let tolerance = rho_tol(ask.base, ask.assurance(partner));
                 if !self.passes(candidate.least(), tolerance) {
-                    *rising |= rises(state, partner);
+                    *rising |= ask.rising[partner.index()];
                     continue;
                 }
                 failed = PairTest::Host;
@@ -162,7 +165,8 @@ impl DeepShare {
                     Err(_) => {}
                 }
             }
-            note_furthest(furthest, failed, candidate);
+            let Candidate { kind, keeps, .. } = candidate;
+            note_furthest(furthest, Furthest { test: failed, kind, keeps });
             if left == 0 {
                 break;
             }
@@ -230,23 +234,25 @@ impl DeepShare {
         Some([table.get(own, other)?, table.get(other, own)?])
     }
 
+    /// Why the pair that came furthest was refused, with its numbers.
     fn refusal(
         &self,
         state: &State,
+        pool: PoolId,
         ask: &Ask<'_>,
-        test: PairTest,
-        candidate: &Candidate,
-    ) -> PairRefusal {
-        let partner = state.attempt(candidate.first.1).job;
+        furthest: &Furthest,
+    ) -> Option<PairRefusal> {
+        let &(_, first) = state.hosts_of_kind(pool, &furthest.kind)?.first()?;
+        let partner = state.attempt(first).job;
         let tenant = state.job(partner).spec.tenant;
-        PairRefusal {
-            test,
+        Some(PairRefusal {
+            test: furthest.test,
             partner,
-            retentions: candidate.keeps,
+            retentions: furthest.keeps,
             tolerance: self.agreed(rho_tol(ask.base, ask.assurance(tenant))),
             pressure_milli: (ask.pressure * 1_000.0).min(1e9) as u32,
             qad: [state.qad(ask.tenant).1, state.qad(tenant).1],
-        }
+        })
     }
 }
 
@@ -255,17 +261,11 @@ pub(super) fn rho_tol(base: f64, assurance: f64) -> f64 {
     (base * (2.0 - assurance)).min(1.0)
 }
 
-/// Keeps the pair that came furthest; of equals, the one that would be tried first.
-fn note_furthest(
-    furthest: &mut Option<(PairTest, Candidate)>,
-    test: PairTest,
-    candidate: Candidate,
-) {
-    let better = |(known, of): &(PairTest, Candidate)| {
-        test > *known || (test == *known && candidate.order() < of.order())
-    };
-    if furthest.as_ref().is_none_or(better) {
-        *furthest = Some((test, candidate));
+/// Keeps the pair that came furthest; of equals, the one of which both keep most.
+fn note_furthest(furthest: &mut Option<Furthest>, next: Furthest) {
+    let order = |pair: &Furthest| (pair.test, pair.keeps[0].min(pair.keeps[1]));
+    if furthest.as_ref().is_none_or(|known| order(&next) > order(known)) {
+        *furthest = Some(next);
     }
 }
 
@@ -280,10 +280,4 @@ fn hosts_of(state: &State, pool: PoolId, kind: &HostKind, most: usize) -> Vec<At
 fn may_join(state: &State, pool: PoolId, host: &Attempt) -> bool {
     let guarded = state.pool(pool).guard().map_or(&[][..], |guard| guard.nodes.as_slice());
     state.takes_partner(host) && !host.placement.iter().any(|slice| guarded.contains(&slice.node))
-}
-
-/// True if a tenant's Q̃ is still on its way up.
-fn rises(state: &State, tenant: TenantId) -> bool {
-    let (now, smoothed) = state.qad(tenant);
-    now.as_f64() - smoothed.as_f64() > SETTLED
 }
