@@ -1,8 +1,8 @@
 //! From settings to what a simulation takes: the jobs, the cluster, and settings for each policy.
 
 use crate::failure::Failure;
-use crate::sharing;
 use crate::settings::{Capacity, ClassesFrom, EstimatesFrom, GenerateSettings, Preset, Settings};
+use crate::sharing;
 use deepshare_engine::CapacityMode;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{Classes, Estimator, OutageModel, Outages, SimSettings, read_outages};

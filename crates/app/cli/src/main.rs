@@ -11,13 +11,13 @@ mod generate;
 mod inputs;
 mod interrupt;
 mod lucid;
-mod sharing;
 mod output;
 #[cfg(test)]
 mod pinned;
 mod progress;
 mod reproduce;
 mod settings;
+mod sharing;
 mod simulate;
 mod staging;
 mod terminal;

@@ -15,9 +15,7 @@ mod tests;
 mod write;
 
 pub use check::generated as problems_of_generated;
-pub use choices::{
-    Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord, ProfilesFrom,
-};
+pub use choices::{Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord, ProfilesFrom};
 pub use keys::{KEYS, Key};
 pub use kind::Kind;
 pub use reference::reference;

@@ -3,14 +3,15 @@
 
 mod bars;
 mod lines;
+mod philly;
 mod rivals;
 mod testbed;
 mod truth;
 
 use crate::ExperimentError;
 use crate::figures::{Column, compliance, delay};
+use crate::month::{Month, NODES};
 use crate::tables::{Load, Table, coin, run, say};
-use crate::venus::{Month, NODES};
 use deepshare_metrics::Summary;
 use std::path::Path;
 
@@ -131,13 +132,14 @@ pub fn page(data: &Path, seeds: u64) -> Result<String, ExperimentError> {
         let title = format!("ε without the floor of guaranteed jobs (literal): {nodes} nodes");
         sweeps.push(run(&title, &few(nodes), lines::sweep(0))?);
     }
+    let elsewhere = philly::sweeps(data, seeds)?;
     let told = truth.predictors(&venus, coin(40), seeds.min(FEW))?;
 
     let mut text = bars::judge(&published, &main, &loaded, &sweeps);
     text.push_str(&bars::by_size(&loaded));
     say(&mut text, truth.describe());
-    for table in [&main].into_iter().chain(&loaded).chain([&ablations]).chain(&sweeps).chain([&told])
-    {
+    let tables = [&main].into_iter().chain(&loaded).chain([&ablations]);
+    for table in tables.chain(&sweeps).chain(&elsewhere).chain([&told]) {
         table.show(&mut text);
     }
     text.push_str(&testbed::page()?);

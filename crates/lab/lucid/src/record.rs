@@ -1,7 +1,9 @@
 //! A run in the form of every other run.
 
 use crate::outcome::LucidOutcome;
-use deepshare_metrics::{Counters, PairRecord, JobRecord, QuotaRecord, RunRecord, Usage, UsageMeter};
+use deepshare_metrics::{
+    Counters, JobRecord, PairRecord, QuotaRecord, RunRecord, Usage, UsageMeter,
+};
 use deepshare_model::{JobId, Outcome, PoolId, Span, Time};
 use deepshare_trace::Trace;
 

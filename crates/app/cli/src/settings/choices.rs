@@ -4,8 +4,8 @@ use super::kind::{self, Kind};
 use super::source::Raw;
 use deepshare_engine::{CapacityMode, Placer};
 use deepshare_interference::Mechanism;
-use deepshare_policies::{LucidSharing, PressureDemand};
 use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
+use deepshare_policies::{LucidSharing, PressureDemand};
 use deepshare_sim::Oversize;
 use deepshare_trace::{Format, Origin, TimeUnit};
 use std::path::PathBuf;
@@ -78,13 +78,8 @@ pub enum Ablation {
 }
 
 impl Ablation {
-    const ALL: [Ablation; 5] = [
-        Ablation::None,
-        Ablation::Order,
-        Ablation::Colocation,
-        Ablation::Reclaim,
-        Ablation::All,
-    ];
+    const ALL: [Ablation; 5] =
+        [Ablation::None, Ablation::Order, Ablation::Colocation, Ablation::Reclaim, Ablation::All];
 
     /// The word for these switches, if there is one.
     pub fn of(switches: [bool; 3]) -> Option<Ablation> {
@@ -190,7 +185,8 @@ words!(ProfilesWord, ProfilesFrom, "Where profiles come from.",
 words!(MechanismWord, Mechanism, "How jobs share a GPU.",
     "mps" => Mechanism::Mps, "time-slicing" => Mechanism::TimeSlicing);
 words!(FormatWord, Option<Format>, "A family of column names.",
-    "auto" => None, "helios" => Some(Format::Helios), "deepshare" => Some(Format::DeepShare));
+    "auto" => None, "helios" => Some(Format::Helios), "philly" => Some(Format::Philly),
+    "deepshare" => Some(Format::DeepShare));
 words!(TimeUnitWord, Option<TimeUnit>, "The unit of numeric times.",
     "auto" => None, "s" => Some(TimeUnit::Seconds), "ms" => Some(TimeUnit::Millis),
     "us" => Some(TimeUnit::Micros));

@@ -2,15 +2,14 @@
 
 use super::Settings;
 use super::choices::{
-    MechanismWord, PressureWord, ProfilesWord,
     Ablation, AblationWord, CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord,
-    FormatWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, SharingWord,
-    TiesWord, TimeUnitWord,
+    FormatWord, MechanismWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord,
+    PressureWord, ProfilesWord, SharingWord, TiesWord, TimeUnitWord,
 };
 use super::kind::{
-    ChanceRange, Slack, TextOrNone,
-    Chance, ChanceOrAuto, Count, Count32, CountOrAuto, DateTimeOrNone, Factor, FactorOrZero,
-    FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange, WindowOrNone,
+    Chance, ChanceOrAuto, ChanceRange, Count, Count32, CountOrAuto, DateTimeOrNone, Factor,
+    FactorOrZero, FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange,
+    Slack, TextOrNone, WindowOrNone,
 };
 use super::source::Raw;
 use deepshare_policies::{DeepShareSettings, LucidSettings, PolicyConfig};
@@ -177,15 +176,21 @@ const WITHOUT: Key = Key {
 
 /// Every key, in the order of the reference.
 pub const KEYS: &[Key] = &[
-    key!("policy", "", Policies, settings.policies, "policies to run; flag `--policy`"),
+    key!(
+        "policy",
+        "",
+        Policies,
+        settings.policies,
+        "policies to run; by default all, but under `compat = \"lucid\"` without lucid; flag `--policy`"
+    ),
     key!(
         "estimates.from",
         "",
         EstimatesWord,
         settings.estimates,
         "where run-time estimates come from, for every policy that uses any; `default` is `oracle` \
-         for sjf, srtf and the backfills and `running-mean` for qssf and deepshare; flag \
-         `--estimates`"
+         for sjf, srtf and the backfills and `running-mean` for qssf, lucid and deepshare; \
+         flag `--estimates`"
     ),
     key!(
         "seed",
@@ -675,28 +680,30 @@ pub const KEYS: &[Key] = &[
         "",
         FileOrNone,
         settings.tables.profiles,
-        "what each job computes, its hardware profile; flag `--profiles`"
+        "what each job runs, its hardware profile, for policies that let jobs share GPUs; `none`: as \
+         `sharing.profiles` says; flag `--profiles`"
     ),
     key!(
         "pairs.file",
         "",
         FileOrNone,
         settings.tables.pairs,
-        "measured speeds of pairs of workloads on one GPU; flag `--pairs`"
+        "measured speeds of pairs of workloads on one GPU; pairs that it lacks go by the contention \
+         model; flag `--pairs`"
     ),
     key!(
         "workloads.file",
         "",
         FileOrNone,
         settings.tables.workloads,
-        "Lucid's sharing score of each workload; flag `--workloads`"
+        "sharing score of each workload, for lucid; `none`: from profiles; flag `--workloads`"
     ),
     key!(
         "forecast.file",
         "",
         FileOrNone,
         settings.tables.forecast,
-        "Lucid's forecast of arrivals in ten minutes; flag `--forecast`"
+        "forecast of arrivals in ten minutes, for lucid; `none`: what came lately; flag `--forecast`"
     ),
     key!(
         "trace.format",

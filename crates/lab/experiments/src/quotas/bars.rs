@@ -1,8 +1,8 @@
 //! What the project promises of these runs, and whether it holds.
 
-use crate::tables::{Line, Table, say};
 use crate::cases::{Case, Mode};
 use crate::figures::{compliance, delay, wide_p99, wide_p99_9};
+use crate::tables::{Line, Table, say};
 use deepshare_metrics::Summary;
 use deepshare_model::Class;
 

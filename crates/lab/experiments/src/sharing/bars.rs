@@ -89,16 +89,16 @@ fn as_published(judge: &mut Judge, published: &Summary, main: &Table) {
     for (what, get, least) in figures {
         let lucid = get(published);
         let shown = lucid.map_or("–".to_owned(), |value| format!("{value:.1}"));
-        for (case, mode) in [("literal, on", "literal"), ("literal, off", "literal without sharing")] {
+        for (case, mode) in
+            [("literal, on", "literal"), ("literal, off", "literal without sharing")]
+        {
             let bar = format!("135 nodes, {mode}: {what} ≥ {least} % below {name} [{shown}]");
             let values = below(line(main, case), |_| lucid, get);
             judge.interval(&bar, values, " %", Keeps::AtLeast(least));
         }
     }
-    let tail: [(&str, Get); 2] = [
-        ("P95", |s| figure(s, "jct_p95_s")),
-        ("P99", |s| figure(s, "jct_p99_s")),
-    ];
+    let tail: [(&str, Get); 2] =
+        [("P95", |s| figure(s, "jct_p95_s")), ("P99", |s| figure(s, "jct_p99_s"))];
     for (what, get) in tail {
         let lucid = get(published);
         let values = below(line(main, "literal, on"), |_| lucid, get);
@@ -156,7 +156,8 @@ fn choose_eps(hundred: &Table, eighty_six: &Table) -> String {
         &mut text,
         "\n### The default of ε\n\nThe value with most solo work per installed GPU-second, both loads \
          together, of those that keep slowdown < 8 % (guaranteed < 5 %) and lose at most 0.5 (100 \
-         nodes) and 1.5 (86 nodes) points of compliance.\n\n\
+         nodes) and 1.5 (86 nodes) points of compliance. The sweep of the Philly window, further down, \
+         has no say.\n\n\
          | ε / all GPUs | solo work, % at 100 nodes | at 86 | keeps the bars |\n\
          | ---: | ---: | ---: | --- |\n",
     );
@@ -182,10 +183,12 @@ fn choose_eps(hundred: &Table, eighty_six: &Table) -> String {
     }
     match best {
         Some((_, milli)) => {
-            let default =
-                deepshare_policies::ColocationSettings::default().eps_share_milli;
+            let default = deepshare_policies::ColocationSettings::default().eps_share_milli;
             let eps = f64::from(milli) / 1_000.0;
-            say(&mut text, format!("\nBest: ε = {eps}; the default is {}.\n", f64::from(default) / 1e3));
+            say(
+                &mut text,
+                format!("\nBest: ε = {eps}; the default is {}.\n", f64::from(default) / 1e3),
+            );
         }
         None => say(&mut text, "\nNo value keeps the bars.\n"),
     }
@@ -195,14 +198,16 @@ fn choose_eps(hundred: &Table, eighty_six: &Table) -> String {
 /// Who shares, by the size of jobs.
 pub fn by_size(loaded: &[Table]) -> String {
     let mut text = String::new();
-    say(&mut text, "\n### Who shares\n\nShare of the GPU time beside another job, literal, seed 1, %.\n\n");
+    say(
+        &mut text,
+        "\n### Who shares\n\nShare of the GPU time beside another job, literal, seed 1, %.\n\n",
+    );
     let groups: Vec<Vec<(String, Option<f64>)>> = loaded
         .iter()
         .map(|table| {
             let summary = &line(table, "literal, on").runs[0];
-            let share = |group: &deepshare_metrics::Group| {
-                (group.name.clone(), group.shared_of_all_shared)
-            };
+            let share =
+                |group: &deepshare_metrics::Group| (group.name.clone(), group.shared_of_all_shared);
             summary.by_size.iter().map(share).collect()
         })
         .collect();

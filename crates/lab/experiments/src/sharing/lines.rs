@@ -10,7 +10,9 @@ fn without_sharing(settings: &mut DeepShareSettings) {
 /// Literal, spill, each with sharing off and on.
 pub fn both() -> Vec<Case> {
     let modes = Mode::BOTH.into_iter();
-    modes.flat_map(|mode| [mode.case(", off", without_sharing), mode.case(", on", |_| {})]).collect()
+    modes
+        .flat_map(|mode| [mode.case(", off", without_sharing), mode.case(", on", |_| {})])
+        .collect()
 }
 
 /// Literal with sharing.
