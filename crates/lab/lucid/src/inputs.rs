@@ -18,6 +18,9 @@ const MAX_DURATION_S: u64 = 100_000_000;
 /// Least speed accepted beside another job, as a share of the speed alone.
 const SLOWEST: f64 = 0.05;
 
+/// Speeds of pairs of workloads by position, as fractions of those alone.
+type Speeds = BTreeMap<(usize, usize), (f64, f64)>;
+
 /// The artifact's tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tables {
@@ -281,7 +284,7 @@ impl<'a> Join<'a> {
 fn speeds(
     pairs: &PairTable,
     workloads: &[Workload],
-) -> Result<BTreeMap<(usize, usize), (f64, f64)>, LucidError> {
+) -> Result<Speeds, LucidError> {
     let numbers: BTreeMap<&Workload, usize> = workloads.iter().zip(0..).collect();
     let mut problems = Problems::of(&pairs.file);
     let mut found = BTreeMap::new();

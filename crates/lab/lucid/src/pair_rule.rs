@@ -18,7 +18,7 @@ fn is_unmeasured(workload: &Workload) -> bool {
 pub(crate) fn may_join(settings: &LucidSettings, new: &LucidJob, old: &LucidJob) -> bool {
     let memory = u64::from(new.memory_mib) + u64::from(old.memory_mib);
     let urgent = u128::from(settings.priority_factor).saturating_mul(old.priority());
-    memory < u64::from(settings.gpu_memory_mib)
+    memory < settings.gpu_memory_mib
         && new.score.saturating_add(old.score) <= settings.score_limit
         && new.priority() <= urgent
 }

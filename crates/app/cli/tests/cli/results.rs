@@ -169,6 +169,46 @@ fn what_deepshare_does_without_changes_what_it_does() {
 }
 
 #[test]
+fn sharing_is_shown_and_written_where_jobs_shared() {
+    let testbed = ["simulate", "--preset", "testbed", "--policy", "deepshare", "--audit"];
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let done = run(&[&testbed[..], &["--out", out.to_str().unwrap()]].concat());
+    assert!(done.out.contains("\nSharing. pairs: formed"), "{}", done.out);
+    assert!(done.err.contains("sharing: 20 profiles, drawn with seed 1"), "{}", done.err);
+    let text = fs::read_to_string(out.join("deepshare/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(summary["pairs_formed"].as_u64() > Some(0), "{}", summary["pairs_formed"]);
+    assert!(summary["slowdown_while_shared_weighted"].as_f64() > Some(1.0));
+    let again = run(&[&testbed[..], &["--json"]].concat()).json();
+    assert_eq!(again["runs"][0]["pairs_formed"], summary["pairs_formed"]);
+    // Without profiles nobody shares, and nothing is said of it.
+    let none = run(&[&testbed[..], &["--set", "sharing.profiles=none"]].concat());
+    assert!(!none.out.contains("Sharing.") && !none.err.contains("sharing:"), "{}", none.out);
+}
+
+#[test]
+fn a_log_of_philly_runs_on_its_virtual_clusters() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = "timestamp,duration,num_gpus,gpu_time,cluster\n\
+               2017-10-09 07:00:10,66.0,1,66.0,small\n\
+               2017-10-09 07:00:00,100.0,4,400.0,large\n\
+               2017-10-09 07:00:20,5.0,8,40.0,small\n";
+    fs::write(folder.path().join("log.csv"), log).unwrap();
+    fs::write(folder.path().join("vc.csv"), "vc,node num\nsmall,1\nlarge,2\n").unwrap();
+    let args = ["simulate", "--trace", "log.csv", "--cluster", "vc.csv", "--json", "--audit"];
+    let with = |more: &[&str]| run_in(folder.path(), &[&args[..], more].concat());
+    let object = with(&["--set", "trace.format=philly"]).json();
+    let runs = object["runs"].as_array().unwrap();
+    assert!(runs.iter().all(|run| run["finished"] == 3));
+    // The job of 8 GPUs waits for that of 1.
+    assert_eq!(runs[0]["queueing_delay_max_s"], 56.0);
+    assert_eq!(hashes(&with(&[]).json()), hashes(&object), "it is recognised too");
+    let said = with(&["--set", "trace.format=helios"]).fails(2);
+    assert!(said.contains("log.csv: line 1"), "{said}");
+}
+
+#[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let month = ["simulate", "--json", "--set", "generate.days=2", "--threads"];
     let with = |threads: &'static str| hashes(&run(&[&month[..], &[threads]].concat()).json());
