@@ -281,10 +281,7 @@ impl<'a> Join<'a> {
 ///
 /// # Errors
 /// If one of these pairs is there twice in this order, or is so slow that it would hardly ever end.
-fn speeds(
-    pairs: &PairTable,
-    workloads: &[Workload],
-) -> Result<Speeds, LucidError> {
+fn speeds(pairs: &PairTable, workloads: &[Workload]) -> Result<Speeds, LucidError> {
     let numbers: BTreeMap<&Workload, usize> = workloads.iter().zip(0..).collect();
     let mut problems = Problems::of(&pairs.file);
     let mut found = BTreeMap::new();
