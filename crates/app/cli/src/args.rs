@@ -77,7 +77,7 @@ pub enum Shell {
         Exit status: 0 done, 1 a run failed, 2 wrong usage, settings or input, 130 interrupted.\n\
         Formats: docs/formats/. Settings: `deepshare settings`.")]
 pub struct SimulateArgs {
-    /// The job history: a CSV file of ours or of Helios, plain, .gz or .zst
+    /// The job history: a CSV file of ours, of Helios or of Philly, plain, .gz or .zst
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// A CSV file with a column `job_id` that orders jobs submitted at the same instant
@@ -103,25 +103,45 @@ pub struct SimulateArgs {
         long_help = "Where run-time estimates come from, for every policy that uses any: `oracle` \
                      (the true duration), `running-mean` (of the user's ended jobs) or a CSV file \
                      `job_id,priority` in seconds. If not given: oracle for sjf, srtf and the \
-                     backfills, running-mean for qssf and deepshare"
+                     backfills, running-mean for qssf, lucid and deepshare"
     )]
     pub estimates: Option<String>,
-    /// What each job computes: a CSV file with its hardware profile
+    /// What each job runs, for policies that let jobs share GPUs: a CSV file of hardware profiles
     #[arg(
         long,
         value_name = "FILE",
-        long_help = "What each job computes: a CSV file with its hardware profile, \
-                     `job_id,model,dataset,batchsize,amp,gmem,…`; a job log with these columns does"
+        long_help = "What each job runs and asks of a GPU, for every policy that lets jobs share \
+                     them (lucid, deepshare): a CSV file with the columns \
+                     `job_id,model,batchsize,gpu_util,gmem_util,gmem`, and if known \
+                     `dataset,amp,speed`; a job log that has them does. Without it profiles are \
+                     drawn with the seed; see docs/formats/profiles.md"
     )]
     pub profiles: Option<PathBuf>,
-    /// How fast pairs of workloads run on one GPU: a CSV file of measurements
-    #[arg(long, value_name = "FILE")]
+    /// What pairs of workloads keep of their speed on one GPU: a file of measurements
+    #[arg(
+        long,
+        value_name = "FILE",
+        long_help = "What pairs of workloads keep of their speed on one GPU, for every policy that \
+                     lets jobs share them: a file of measurements, ours or of Lucid, Gavel or Blox. \
+                     Pairs that it lacks go by a contention model; see docs/formats/pairs.md"
+    )]
     pub pairs: Option<PathBuf>,
-    /// Lucid's sharing score of each workload: a CSV file `model,dataset,batchsize,amp,label`
-    #[arg(long, value_name = "FILE")]
+    /// Sharing scores for lucid: a CSV file `model,dataset,batchsize,amp,label`
+    #[arg(
+        long,
+        value_name = "FILE",
+        long_help = "Sharing score of each workload, for lucid: a CSV file \
+                     `model,dataset,batchsize,amp,label` with labels 0 (disturbs little) to 2. \
+                     Without it scores follow from the profiles"
+    )]
     pub workloads: Option<PathBuf>,
-    /// Lucid's forecast of arrivals: a CSV file `time,pred_gpu_job,pred_gpu_num`
-    #[arg(long, value_name = "FILE")]
+    /// Forecast of arrivals for lucid: a CSV file `time,pred_gpu_job,pred_gpu_num`
+    #[arg(
+        long,
+        value_name = "FILE",
+        long_help = "Forecast of arrivals in ten minutes, for lucid: a CSV file \
+                     `time,pred_gpu_job,pred_gpu_num`. Without it the forecast is what came lately"
+    )]
     pub forecast: Option<PathBuf>,
     /// Make this share of jobs best-effort, by a coin; without it the trace says which are
     #[arg(long, value_name = "SHARE")]
@@ -159,8 +179,9 @@ fn policy_help() -> String {
     let (last, others) = PolicyConfig::NAMES.split_last().expect("there are policies");
     let all = others.join(", ");
     format!(
-        "A policy to run, or `all`; may be given again [default: all]. One of {all} and {last}; or, \
-         with `--set compat=lucid` and its files, {}, which `all` does not mean",
+        "A policy to run, or `all`; may be given again [default: all]. One of {all} and {last}. \
+         Under `--set compat=lucid`, {} is its artifact's simulator: it then needs its files, and is \
+         left out unless asked for",
         lucid::POLICY
     )
 }

@@ -3,10 +3,11 @@
 use crate::failure::Failure;
 use crate::inputs::Inputs;
 use crate::settings::{Capacity, Compat, EstimatesFrom, Settings};
+use crate::sharing;
 use deepshare_engine::CapacityMode;
+use deepshare_interference::read_profiles;
 use deepshare_lucid::{
-    LucidInputs, LucidSettings, Sharing, Tables, read_forecast, read_pairs, read_profiles,
-    read_scores, run_record, simulate,
+    LucidInputs, LucidSettings, Sharing, Tables, read_forecast, read_scores, run_record, simulate,
 };
 use deepshare_metrics::RunRecord;
 use deepshare_policies::{LucidSharing, PolicyConfig};
@@ -62,7 +63,7 @@ pub fn check(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
 }
 
 /// When it lets jobs share.
-pub fn sharing(settings: &Settings) -> Sharing {
+pub fn when_sharing(settings: &Settings) -> Sharing {
     let PolicyConfig::Lucid(own) = &settings.run(POLICY).policy else {
         unreachable!("the run of this name is Lucid's")
     };
@@ -77,11 +78,11 @@ pub fn sharing(settings: &Settings) -> Sharing {
 ///
 /// # Errors
 /// If a file cannot be used, or the artifact could not run this.
-pub fn run(settings: &Settings, inputs: &Inputs, sharing: Sharing) -> Result<RunRecord, Failure> {
+pub fn run(settings: &Settings, inputs: &Inputs, when: Sharing) -> Result<RunRecord, Failure> {
     let file = |path: &Option<std::path::PathBuf>| path.clone().expect("settings were checked");
     let tables = Tables {
         profiles: read_profiles(&file(&settings.tables.profiles))?,
-        pairs: read_pairs(&file(&settings.tables.pairs))?,
+        pairs: sharing::pairs(settings)?.expect("settings were checked"),
         scores: read_scores(&file(&settings.tables.workloads))?,
         forecast: read_forecast(&file(&settings.tables.forecast))?,
     };
@@ -91,7 +92,7 @@ pub fn run(settings: &Settings, inputs: &Inputs, sharing: Sharing) -> Result<Run
     let estimates = read_estimates(path, &inputs.trace, settings.negative_estimate)?;
     let given = LucidInputs::new(&inputs.trace, &inputs.cluster, tables, &estimates.values)?;
     let own = LucidSettings {
-        sharing,
+        sharing: when,
         skip_oversize: settings.runs[0].oversize == Oversize::Skip,
         ..LucidSettings::default()
     };

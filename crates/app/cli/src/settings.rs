@@ -6,6 +6,7 @@
 
 mod check;
 mod choices;
+mod key;
 mod keys;
 mod kind;
 mod reference;
@@ -16,7 +17,8 @@ mod write;
 
 pub use check::generated as problems_of_generated;
 pub use choices::{Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord, ProfilesFrom};
-pub use keys::{KEYS, Key};
+pub use key::Key;
+pub use keys::KEYS;
 pub use kind::Kind;
 pub use reference::reference;
 pub use source::{Assignment, Raw, from_file, from_text};

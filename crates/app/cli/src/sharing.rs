@@ -4,12 +4,12 @@ use crate::failure::Failure;
 use crate::settings::{ProfilesFrom, Settings};
 use crate::{lucid, terminal};
 use deepshare_interference::{
-    Assignment, ContentionModel, PairOptions, RetentionMatrix, read_pairs, read_profiles,
+    Assignment, ContentionModel, PairOptions, PairTable, RetentionMatrix, read_pairs, read_profiles,
 };
 use deepshare_lucid::{place_forecast, read_forecast, read_scores};
 use deepshare_model::Time;
 use deepshare_sim::{Interference, SharedInterference, SimSettings};
-use deepshare_trace::{Problem, Problems, Trace};
+use deepshare_trace::Trace;
 use std::sync::Arc;
 
 /// The truth about pairs and what policies are told of it; `None` if nobody shares.
@@ -33,8 +33,7 @@ pub fn interference(
         Some(path) => Assignment::from_file(&read_profiles(path)?, trace)?,
         None => Assignment::drawn(trace, settings.seed()),
     };
-    let options = PairOptions { gpu_type: tables.pairs_gpu.clone(), ..PairOptions::default() };
-    let pairs = tables.pairs.as_ref().map(|path| read_pairs(path, &options)).transpose()?;
+    let pairs = pairs(settings)?;
     let (catalogue, mechanism) = (&assignment.catalogue, settings.sharing.mechanism);
     let model = ContentionModel::default();
     let (truth, _) = RetentionMatrix::truth(catalogue, pairs.as_ref(), &model, mechanism);
@@ -45,34 +44,19 @@ pub fn interference(
     interference.sample_period = settings.sharing.sample_period;
     interference.sample_noise = f64::from(settings.sharing.noise_milli) / 1_000.0;
     if let Some(path) = &tables.workloads {
-        interference.predicted.scores = scores(path, &assignment)?;
+        interference.predicted.scores = read_scores(path)?.by_class(catalogue)?;
     }
     Ok(Some(Arc::new(interference)))
 }
 
-/// Sharing scores by profile.
-fn scores(path: &std::path::Path, assignment: &Assignment) -> Result<Vec<u8>, Failure> {
-    let scores = read_scores(path)?;
-    let mut problems = Problems::of(&scores.file);
-    let mut found = Vec::new();
-    for profile in assignment.catalogue.profiles() {
-        let wanted = &profile.workload;
-        let known = scores.by_workload.iter().find(|(workload, _)| {
-            workload.model == wanted.model
-                && workload.dataset == wanted.dataset
-                && workload.batch == u64::from(wanted.batch)
-                && workload.amp == u64::from(wanted.mixed_precision)
-        });
-        match known {
-            Some((_, &score)) => found.push(u8::try_from(score).unwrap_or(u8::MAX)),
-            None => problems.push(Problem::of_file(
-                format!("it has no score for {wanted}"),
-                "add a row with its model, dataset, batchsize and amp",
-            )),
-        }
-    }
-    problems.check()?;
-    Ok(found)
+/// Measured pairs, if the settings name a file of them.
+///
+/// # Errors
+/// If the file cannot be used.
+pub fn pairs(settings: &Settings) -> Result<Option<PairTable>, Failure> {
+    let tables = &settings.tables;
+    let options = PairOptions { gpu_type: tables.pairs_gpu.clone(), ..PairOptions::default() };
+    Ok(tables.pairs.as_ref().map(|path| read_pairs(path, &options)).transpose()?)
 }
 
 /// Lucid's forecast on the trace's clock: when its first ten minutes begin, and jobs in each,

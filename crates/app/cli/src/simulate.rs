@@ -146,7 +146,7 @@ fn replay(
             return Ok(engine(runs)?);
         };
         // It is quick, and may yet refuse its inputs.
-        let record = lucid::run(settings, inputs, lucid::sharing(settings))?;
+        let record = lucid::run(settings, inputs, lucid::when_sharing(settings))?;
         let mut records = engine(&[&runs[..at], &runs[at + 1..]].concat())?;
         records.insert(at, record);
         Ok(records)

@@ -9,8 +9,8 @@ use crate::command::{Command, EvictReason};
 use crate::queue::KeyId;
 use crate::state::State;
 use deepshare_model::{
-    AttemptId, Class, Demand, GpuTypeId, Layout, PoolId, ProfileClassId, Retention, Sharing, Span, TenantId,
-    Time, TrustDomainId,
+    AttemptId, Class, Demand, GpuTypeId, Layout, PoolId, ProfileClassId, Retention, Sharing, Span,
+    TenantId, Time, TrustDomainId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

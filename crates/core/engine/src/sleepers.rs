@@ -180,10 +180,8 @@ impl State {
     pub(crate) fn key_filled(&mut self, key: KeyId) {
         for charge in self.charges(key) {
             // Hosts that came up meanwhile were not looked at for it.
-            let for_devices = matches!(
-                self.queues.rest(key, charge).sleep,
-                Sleep::Devices | Sleep::Either
-            );
+            let for_devices =
+                matches!(self.queues.rest(key, charge).sleep, Sleep::Devices | Sleep::Either);
             if for_devices && self.queues.ask(key).is_some() {
                 self.wake_key(key, charge);
             } else if self.queues.rest(key, charge).is_awake() {

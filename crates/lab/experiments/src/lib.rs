@@ -6,10 +6,10 @@
 
 mod cases;
 mod figures;
+mod month;
 pub mod quotas;
 pub mod sharing;
 mod tables;
-mod venus;
 
 use deepshare_sim::SimError;
 use deepshare_trace::TraceError;

@@ -5,8 +5,8 @@ mod bars;
 use crate::ExperimentError;
 use crate::cases::{self, Case};
 use crate::figures::COLUMNS;
+use crate::month::{Month, NODES};
 use crate::tables::{Load, Table, coin, run as run_cases};
-use crate::venus::{Month, NODES};
 use deepshare_sim::Classes;
 
 fn run(

@@ -3,21 +3,24 @@
 
 mod bars;
 mod lines;
+mod philly;
 mod rivals;
 mod testbed;
 mod truth;
 
 use crate::ExperimentError;
 use crate::figures::{Column, compliance, delay};
+use crate::month::{Month, NODES};
 use crate::tables::{Load, Table, coin, run, say};
-use crate::venus::{Month, NODES};
 use deepshare_metrics::Summary;
 use std::path::Path;
 
 /// Nodes of the loaded clusters: offered load 1.0, 1.2 and 1.4.
 const LOADED: [usize; 3] = [120, 100, 86];
 /// Seeds of tables that answer no bar.
-const FEW: u64 = 3;
+const FEW: u64 = 2;
+/// Seeds of the sweeps of ε.
+const SWEPT: u64 = 5;
 
 fn figure(summary: &Summary, name: &str) -> Option<f64> {
     summary.value(name).as_f64()
@@ -125,20 +128,21 @@ pub fn page(data: &Path, seeds: u64) -> Result<String, ExperimentError> {
     let mut sweeps = Vec::new();
     for nodes in [100, 86] {
         let title = format!("ε, as a multiple of all GPUs: {nodes} nodes");
-        sweeps.push(run(&title, &load(nodes), lines::sweep(900))?);
+        let load = Load { seeds: seeds.min(SWEPT), ..load(nodes) };
+        sweeps.push(run(&title, &load, lines::sweep(900))?);
     }
     for nodes in [100, 86] {
         let title = format!("ε without the floor of guaranteed jobs (literal): {nodes} nodes");
         sweeps.push(run(&title, &few(nodes), lines::sweep(0))?);
     }
+    let elsewhere = philly::sweeps(data, seeds)?;
     let told = truth.predictors(&venus, coin(40), seeds.min(FEW))?;
 
     let mut text = bars::judge(&published, &main, &loaded, &sweeps);
     text.push_str(&bars::by_size(&loaded));
     say(&mut text, truth.describe());
-    for table in
-        [&main].into_iter().chain(&loaded).chain([&ablations]).chain(&sweeps).chain([&told])
-    {
+    let tables = [&main].into_iter().chain(&loaded).chain([&ablations]);
+    for table in tables.chain(&sweeps).chain(&elsewhere).chain([&told]) {
         table.show(&mut text);
     }
     text.push_str(&testbed::page()?);

@@ -3,13 +3,13 @@
 use crate::ExperimentError;
 use crate::cases::Case;
 use crate::figures::{Column, Range};
-use crate::venus::{Month, NODES};
+use crate::month::Month;
 use deepshare_metrics::Summary;
 use deepshare_sim::{Classes, SharedInterference, Watch, simulate};
 use rayon::prelude::*;
 use std::fmt::Write;
 
-/// GPUs for everybody: so many times the published cluster.
+/// GPUs for everybody: so many times the published nodes.
 const UNLIMITED: usize = 16;
 
 /// The runs of one line, by seed.
@@ -99,7 +99,7 @@ pub struct Load<'a> {
 /// If a run fails.
 pub fn run(title: &str, load: &Load<'_>, cases: Vec<Case>) -> Result<Table, ExperimentError> {
     let limited = load.month.with_nodes(load.nodes);
-    let unlimited = load.month.with_nodes(NODES * UNLIMITED);
+    let unlimited = load.month.with_nodes(load.month.cluster.nodes.len() * UNLIMITED);
     let line = |case: Case| {
         let month = if case.unlimited { &unlimited } else { &limited };
         let seeds = if case.draws_nothing { 1 } else { load.seeds };

@@ -20,6 +20,7 @@ mod pairs;
 mod profiles;
 mod random;
 mod workload;
+mod workload_columns;
 
 pub use assignment::{Assignment, ProfileSource};
 pub use catalogue::Catalogue;
@@ -31,3 +32,4 @@ pub use pairs::{
 };
 pub use profiles::{ProfilesFile, read_profiles, read_profiles_from};
 pub use workload::{Profile, Workload};
+pub use workload_columns::WorkloadColumns;

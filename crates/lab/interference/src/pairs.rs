@@ -211,16 +211,8 @@ fn columns<const N: usize>(
     names: [&str; N],
     problems: &mut Problems,
 ) -> Result<[deepshare_trace::tables::Column; N], TraceError> {
-    let found = names.map(|name| table.column(name, problems));
-    let absent = names.iter().zip(&found).filter(|(_, column)| column.is_none());
-    let absent: Vec<&str> = absent.map(|(name, _)| *name).collect();
-    if !absent.is_empty() {
-        let what = format!("the header lacks {}", absent.join(" and "));
-        let remedy = format!("give a CSV file with the columns {}", names.join(","));
-        let problem = Problem::at(1, what, remedy);
-        return Err(std::mem::replace(problems, Problems::of(table.file())).fatal(problem));
-    }
-    Ok(found.map(|column| column.expect("none is absent")))
+    let remedy = format!("give a CSV file with the columns {}", names.join(","));
+    table.columns(names, &remedy, problems)
 }
 
 /// A retention in millionths as a share.

@@ -1,6 +1,7 @@
 //! Profiles of jobs from a CSV file, which may be a whole job log with these columns among others.
 
-use crate::workload::{Profile, Workload};
+use crate::workload::Profile;
+use crate::workload_columns::WorkloadColumns;
 use deepshare_trace::tables::{Column, Lines, Row, Table};
 use deepshare_trace::{Problem, Problems, TraceError};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ const MAX_LINES: u64 = 50_000_000;
 const COLUMNS: &str = "job_id,dataset,model,batchsize,amp,speed,gpu_util,gmem_util,gmem";
 
 /// Profiles as a file gives them, by job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProfilesFile {
     /// The file as it was named.
     pub file: String,
@@ -19,7 +20,7 @@ pub struct ProfilesFile {
     pub of_job: BTreeMap<String, Profile>,
 }
 
-/// Reads the profile of every job in `path`.
+/// Reads the profile of every job in `path`. Rows without a model are passed over.
 ///
 /// # Errors
 /// If the file cannot be read, lacks a column, names a job twice or has a value that is none.
@@ -45,6 +46,10 @@ fn read(lines: Lines) -> Result<ProfilesFile, TraceError> {
     let columns = Columns::of(&table, &mut problems)?;
     let mut of_job: BTreeMap<String, (Profile, u64)> = BTreeMap::new();
     while let Some(row) = table.next_row(&mut problems)? {
+        // Job logs have rows of jobs without GPUs, which run nothing that could share one.
+        if row.text(columns.workload.model).is_empty() {
+            continue;
+        }
         match columns.profile(&row) {
             Ok((id, profile)) => {
                 if let Some((_, line)) = of_job.get(id) {
@@ -63,10 +68,7 @@ fn read(lines: Lines) -> Result<ProfilesFile, TraceError> {
 
 struct Columns {
     job: Column,
-    dataset: Option<Column>,
-    model: Column,
-    batch: Column,
-    amp: Option<Column>,
+    workload: WorkloadColumns,
     speed: Option<Column>,
     compute: Column,
     bandwidth: Column,
@@ -76,34 +78,18 @@ struct Columns {
 impl Columns {
     fn of(table: &Table, problems: &mut Problems) -> Result<Columns, TraceError> {
         let names = ["job_id", "model", "batchsize", "gpu_util", "gmem_util", "gmem"];
-        let found = names.map(|name| table.column(name, problems));
-        let [Some(job), Some(model), Some(batch), Some(compute), Some(bandwidth), Some(memory)] =
-            found
-        else {
-            let absent = names.iter().zip(found).filter(|(_, column)| column.is_none());
-            let absent: Vec<&str> = absent.map(|(name, _)| *name).collect();
-            let what = format!("the header lacks {}", absent.join(" and "));
-            let remedy = format!("give a CSV file with the columns {COLUMNS}");
-            return Err(std::mem::replace(problems, Problems::of(table.file()))
-                .fatal(Problem::at(1, what, remedy)));
-        };
+        let remedy = format!("give a CSV file with the columns {COLUMNS}");
+        let [job, model, batch, compute, bandwidth, memory] =
+            table.columns(names, &remedy, problems)?;
         let mut optional = |name| table.column(name, problems);
         let (dataset, amp, speed) = (optional("dataset"), optional("amp"), optional("speed"));
-        Ok(Columns { job, dataset, model, batch, amp, speed, compute, bandwidth, memory })
+        let workload = WorkloadColumns { model, dataset, batch, amp };
+        Ok(Columns { job, workload, speed, compute, bandwidth, memory })
     }
 
     fn profile<'a>(&self, row: &'a Row<'_>) -> Result<(&'a str, Profile), Problem> {
         let id = row.name(self.job, "give the id that the job has in the trace")?;
-        let dataset = match self.dataset {
-            Some(column) => row.optional_name(column)?.unwrap_or_default(),
-            None => "",
-        };
-        let workload = Workload {
-            model: row.name(self.model, "name what the job runs")?.to_owned(),
-            dataset: dataset.to_owned(),
-            batch: batch(row, self.batch)?,
-            mixed_precision: self.amp.map_or(Ok(false), |column| flag(row, column))?,
-        };
+        let workload = self.workload.workload(row)?;
         let throughput = match self.speed.filter(|&column| !row.text(column).is_empty()) {
             None => None,
             Some(column) => {
@@ -126,22 +112,6 @@ impl Columns {
             throughput,
         };
         Ok((id, profile))
-    }
-}
-
-/// A batch size.
-pub(crate) fn batch(row: &Row<'_>, column: Column) -> Result<u32, Problem> {
-    let value = row.whole(column, u64::from(u32::MAX), "give samples in a batch, 0 if unknown")?;
-    Ok(u32::try_from(value).expect("limited just above"))
-}
-
-/// 0 or 1.
-pub(crate) fn flag(row: &Row<'_>, column: Column) -> Result<bool, Problem> {
-    let text = row.text(column);
-    match text {
-        _ if text == "0" || text.eq_ignore_ascii_case("false") => Ok(false),
-        _ if text == "1" || text.eq_ignore_ascii_case("true") => Ok(true),
-        _ => Err(row.problem(column, "is neither 0 nor 1", "say 1 for mixed precision, else 0")),
     }
 }
 

@@ -55,7 +55,7 @@ fn read(lines: Lines) -> Result<Forecast, TraceError> {
     let file = table.file().to_owned();
     let mut problems = Problems::of(&file);
     let names = ["time", "pred_gpu_job", "pred_gpu_num"];
-    let [time, jobs, gpus] = crate::read::columns(&table, names, FORMAT, &mut problems)?;
+    let [time, jobs, gpus] = table.columns(names, FORMAT, &mut problems)?;
     let mut before: Option<DateTime> = None;
     let mut first = None;
     let mut rows = Vec::new();

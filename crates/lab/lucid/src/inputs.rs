@@ -3,9 +3,8 @@
 use crate::cluster::NODE_GPUS;
 use crate::error::LucidError;
 use crate::forecast::{Forecast, ROW_S, seconds_between};
-use crate::read::{Pairs, Profiles};
-use crate::scores::Scores;
-use crate::workload::Workload;
+use crate::scores::{self, Scores};
+use deepshare_interference::{PairTable, ProfilesFile, Workload};
 use deepshare_model::Span;
 use deepshare_trace::tables::quote;
 use deepshare_trace::{Cluster, Problem, Problems, Trace};
@@ -16,14 +15,19 @@ const DAY_S: u64 = 86_400;
 const MICROS: u64 = 1_000_000;
 /// Longest duration accepted, seconds: three years.
 const MAX_DURATION_S: u64 = 100_000_000;
+/// Least speed accepted beside another job, as a share of the speed alone.
+const SLOWEST: f64 = 0.05;
+
+/// Speeds of pairs of workloads by position, as fractions of those alone.
+type Speeds = BTreeMap<(usize, usize), (f64, f64)>;
 
 /// The artifact's tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tables {
     /// What jobs compute.
-    pub profiles: Profiles,
+    pub profiles: ProfilesFile,
     /// Speeds of pairs.
-    pub pairs: Pairs,
+    pub pairs: PairTable,
     /// Sharing scores.
     pub scores: Scores,
     /// Forecast arrivals.
@@ -73,8 +77,8 @@ pub struct LucidJob {
     pub workload: usize,
     /// Its sharing score.
     pub score: u32,
-    /// GPU memory on each GPU, thousandths of a MiB.
-    pub memory_milli_mib: u64,
+    /// GPU memory on each GPU, MiB.
+    pub memory_mib: u32,
 }
 
 impl LucidJob {
@@ -114,7 +118,7 @@ impl LucidInputs {
         let mut join = Join::new(&tables);
         let mut jobs = Vec::with_capacity(trace.jobs.len());
         for (job, &estimate) in trace.jobs.iter().zip(estimates) {
-            let Some((workload, score, memory_milli_mib)) = join.of(&job.id) else { continue };
+            let Some((workload, score, memory_mib)) = join.of(&job.id) else { continue };
             jobs.push(LucidJob {
                 id: job.id.clone(),
                 row: job.row,
@@ -125,14 +129,14 @@ impl LucidInputs {
                 estimate,
                 workload,
                 score,
-                memory_milli_mib,
+                memory_mib,
             });
         }
         let workloads = join.finish()?;
         let start_s = jobs.first().map_or(0, |job| job.submit_s / DAY_S * DAY_S);
         let forecast_start_s = place_forecast(&tables.forecast, trace, start_s)?;
         Ok(LucidInputs {
-            speeds: speeds(&tables.pairs, &workloads),
+            speeds: speeds(&tables.pairs, &workloads)?,
             pairs_file: tables.pairs.file,
             jobs,
             vcs,
@@ -240,18 +244,18 @@ impl<'a> Join<'a> {
     }
 
     /// Number and score of a job's workload, and its memory.
-    fn of(&mut self, job: &str) -> Option<(usize, u32, u64)> {
-        let Some(profile) = self.tables.profiles.by_job.get(job) else {
+    fn of(&mut self, job: &str) -> Option<(usize, u32, u32)> {
+        let Some(profile) = self.tables.profiles.of_job.get(job) else {
             self.without_profile.push(quote(job));
             return None;
         };
-        let Some(&score) = self.tables.scores.by_workload.get(&profile.workload) else {
+        let Some(score) = self.tables.scores.of(&profile.workload) else {
             self.without_score.entry(&profile.workload).or_insert_with(|| quote(job));
             return None;
         };
         let next = self.numbers.len();
         let number = *self.numbers.entry(&profile.workload).or_insert(next);
-        Some((number, score, profile.memory_milli_mib))
+        Some((number, score, profile.memory_mib))
     }
 
     /// Workloads by number.
@@ -264,8 +268,7 @@ impl<'a> Join<'a> {
         }
         let mut problems = Problems::of(&self.tables.scores.file);
         for (workload, job) in self.without_score {
-            let what = format!("no score for {workload}, which job {job} computes");
-            problems.push(Problem::of_file(what, "add a row for it"));
+            problems.push(scores::lacking(workload, &format!(", which job {job} computes")));
         }
         problems.check()?;
         let mut by_number: Vec<_> = self.numbers.into_iter().collect();
@@ -274,12 +277,31 @@ impl<'a> Join<'a> {
     }
 }
 
-/// Pairs of workloads that some job has, by number.
-fn speeds(pairs: &Pairs, workloads: &[Workload]) -> BTreeMap<(usize, usize), (f64, f64)> {
+/// Pairs of workloads that some job has, by number; speeds as measured, also above 1.
+///
+/// # Errors
+/// If one of these pairs is there twice in this order, or is so slow that it would hardly ever end.
+fn speeds(pairs: &PairTable, workloads: &[Workload]) -> Result<Speeds, LucidError> {
     let numbers: BTreeMap<&Workload, usize> = workloads.iter().zip(0..).collect();
-    let numbered = pairs
-        .speeds
-        .iter()
-        .filter_map(|((a, b), &speeds)| Some(((*numbers.get(a)?, *numbers.get(b)?), speeds)));
-    numbered.collect()
+    let mut problems = Problems::of(&pairs.file);
+    let mut found = BTreeMap::new();
+    for row in pairs.rows() {
+        let (Some(&one), Some(&other)) = (numbers.get(&row.one), numbers.get(&row.other)) else {
+            continue;
+        };
+        let mut wrong = |what: &str, remedy: &str| {
+            let what = format!("{} beside {} {what}", row.one, row.other);
+            let in_line = Problem::at(row.line, what.clone(), remedy);
+            problems.push(if row.line > 0 { in_line } else { Problem::of_file(what, remedy) });
+        };
+        // Pairs that do not fit into memory were measured at no speed.
+        let (of_one, of_other) = row.retention.unwrap_or_default();
+        if of_one.min(of_other) < SLOWEST {
+            wrong("goes at less than 0.05 of its speed alone", "leave the row out");
+        } else if found.insert((one, other), (of_one, of_other)).is_some() {
+            wrong("is there a second time", "give one row a pair");
+        }
+    }
+    problems.check()?;
+    Ok(found)
 }

@@ -19,7 +19,6 @@ mod outcome;
 mod pair_rule;
 mod profiler;
 mod progress;
-mod read;
 mod record;
 mod scores;
 mod settings;
@@ -28,17 +27,12 @@ mod simulate;
 #[cfg(test)]
 mod tests;
 mod virtual_cluster;
-mod workload;
 
 pub use error::LucidError;
 pub use forecast::{Forecast, ForecastRow, read_forecast, read_forecast_from};
 pub use inputs::{LucidInputs, LucidJob, LucidVc, Tables, place_forecast};
 pub use outcome::{Level, LucidOutcome, LucidRecord, Profiled, Scaling};
-pub use read::{
-    Pairs, Profile, Profiles, read_pairs, read_pairs_from, read_profiles, read_profiles_from,
-};
 pub use record::run_record;
 pub use scores::{Scores, read_scores, read_scores_from};
 pub use settings::{LucidSettings, ProfilerSettings, Sharing};
 pub use simulate::simulate;
-pub use workload::Workload;

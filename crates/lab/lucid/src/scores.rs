@@ -1,10 +1,9 @@
 //! Lucid's sharing scores, from `single_data.csv`: how much a workload suffers, and makes others
 //! suffer, on a shared GPU: 0 little, 2 much.
 
-use crate::read::{Key, columns};
-use crate::workload::Workload;
+use deepshare_interference::{Catalogue, Workload, WorkloadColumns};
 use deepshare_trace::tables::{Lines, Table};
-use deepshare_trace::{Problems, TraceError};
+use deepshare_trace::{Problem, Problems, TraceError};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -19,8 +18,37 @@ const MAX_SCORE: u64 = 1_000_000;
 pub struct Scores {
     /// The file as it was named.
     pub file: String,
-    /// By workload.
-    pub by_workload: BTreeMap<Workload, u32>,
+    by_workload: BTreeMap<Workload, u32>,
+}
+
+impl Scores {
+    /// The score of a workload, if the file has it.
+    pub fn of(&self, workload: &Workload) -> Option<u32> {
+        self.by_workload.get(workload).copied()
+    }
+
+    /// The score of every profile of a catalogue, by its class; at most 255.
+    ///
+    /// # Errors
+    /// If the file lacks any of these workloads; all are named.
+    pub fn by_class(&self, catalogue: &Catalogue) -> Result<Vec<u8>, TraceError> {
+        let mut problems = Problems::of(&self.file);
+        let mut scores = Vec::with_capacity(catalogue.len());
+        for profile in catalogue.profiles() {
+            match self.of(&profile.workload) {
+                Some(score) => scores.push(u8::try_from(score).unwrap_or(u8::MAX)),
+                None => problems.push(lacking(&profile.workload, "")),
+            }
+        }
+        problems.check()?;
+        Ok(scores)
+    }
+}
+
+/// The problem that there is no score for a workload; `whose` goes on about it.
+pub(crate) fn lacking(workload: &Workload, whose: &str) -> Problem {
+    let remedy = "add a row with its model, dataset, batchsize, amp and label";
+    Problem::of_file(format!("no score for {workload}{whose}"), remedy)
 }
 
 /// Reads scores: a table with `model,dataset,batchsize,amp,label`.
@@ -45,13 +73,14 @@ fn read(lines: Lines) -> Result<Scores, TraceError> {
     let mut problems = Problems::of(&file);
     let names = ["model", "dataset", "batchsize", "amp", "label"];
     let remedy = "give a CSV file with the columns model,dataset,batchsize,amp,label";
-    let [model, dataset, batch, amp, label] = columns(&table, names, remedy, &mut problems)?;
-    let key = Key { model, dataset, batch, amp };
+    let [model, dataset, batch, amp, label] = table.columns(names, remedy, &mut problems)?;
+    let key = WorkloadColumns { model, dataset: Some(dataset), batch, amp: Some(amp) };
     let mut by_workload = BTreeMap::new();
     while let Some(row) = table.next_row(&mut problems)? {
         let score = row.whole(label, MAX_SCORE, "give the sharing score, 0, 1 or 2");
         let score = score.map_err(|problem| problems.push(problem));
-        let (Some(workload), Ok(score)) = (key.read(&row, &mut problems), score) else { continue };
+        let workload = key.workload(&row).map_err(|problem| problems.push(problem));
+        let (Ok(workload), Ok(score)) = (workload, score) else { continue };
         let score = u32::try_from(score).expect("within the limit on scores");
         if by_workload.insert(workload, score).is_some() {
             let what = "this workload is on an earlier line too".to_owned();

@@ -2,9 +2,10 @@
 //! not part of this repository; without them these tests say so and pass.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+use deepshare_interference::{PairOptions, read_pairs, read_profiles};
 use deepshare_lucid::{
     LucidInputs, LucidOutcome, LucidRecord, LucidSettings, Sharing, Tables, read_forecast,
-    read_pairs, read_profiles, read_scores, run_record, simulate,
+    read_scores, run_record, simulate,
 };
 use deepshare_metrics::Summary;
 use deepshare_model::Span;
@@ -30,7 +31,7 @@ fn month(data: &Path) -> (Trace, LucidInputs) {
     let venus = data.join("lucid_venus");
     let tables = Tables {
         profiles: read_profiles(&venus.join("venus_sept2020_profiles.csv.zst")).unwrap(),
-        pairs: read_pairs(&venus.join("colocate_info.csv")).unwrap(),
+        pairs: read_pairs(&venus.join("colocate_info.csv"), &PairOptions::default()).unwrap(),
         scores: read_scores(&venus.join("single_data.csv")).unwrap(),
         forecast: read_forecast(&venus.join("Venus_throughput_pred.csv")).unwrap(),
     };

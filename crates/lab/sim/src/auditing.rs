@@ -7,7 +7,11 @@ use deepshare_policies::{DeepShareSettings, PolicyConfig, PressureDemand};
 /// An auditor of an engine under these settings and this policy, which has seen no event yet.
 pub fn auditor_of(engine: &EngineSettings, policy: &PolicyConfig) -> Auditor {
     let auditor = Auditor::new(engine);
-    let PolicyConfig::DeepShare(settings) = policy else { return auditor };
+    let settings = match policy {
+        PolicyConfig::DeepShare(settings) => settings,
+        PolicyConfig::Lucid(_) if policy.shares() => return auditor.shares(LUCID),
+        _ => return auditor,
+    };
     let auditor = match share_rules(settings) {
         Some(rules) => auditor.shares(rules),
         None => auditor,
@@ -17,6 +21,15 @@ pub fn auditor_of(engine: &EngineSettings, policy: &PolicyConfig) -> Auditor {
         false => auditor,
     }
 }
+
+/// What Lucid promises of pairs: they are narrow. It knows no classes and predicts no speed.
+const LUCID: ShareRules = ShareRules {
+    both_guaranteed: true,
+    floor_ppm: 0,
+    most_gpus: 8,
+    by_prediction: false,
+    tolerance: None,
+};
 
 /// What DeepShare promises of pairs; `None` if it lets nobody share.
 fn share_rules(settings: &DeepShareSettings) -> Option<ShareRules> {

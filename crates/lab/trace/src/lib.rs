@@ -18,6 +18,7 @@ mod names;
 mod number;
 mod options;
 mod order;
+mod proportion;
 mod published;
 mod read;
 mod report;
@@ -42,6 +43,7 @@ pub use cluster::{
 pub use error::{Problem, Problems, TraceError};
 pub use estimates::{Estimates, read_estimates, read_estimates_from};
 pub use options::{Format, Origin, ReadOptions, TimeOptions, TimeUnit};
+pub use proportion::{all_in_proportion, in_proportion};
 pub use published::{read_philly_window, read_venus_month};
 pub use read::{read_trace, read_trace_from};
 pub use report::{DropReason, ImportReport, Imputed};

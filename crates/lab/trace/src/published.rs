@@ -4,6 +4,7 @@ use crate::cluster::{Cluster, ClusterOptions, NodeEntry, TenantEntry, read_clust
 use crate::error::TraceError;
 use crate::options::ReadOptions;
 use crate::options::{Origin, TimeOptions};
+use crate::proportion::all_in_proportion;
 use crate::read::read_trace;
 use crate::selection::Selection;
 use crate::trace::Trace;
@@ -36,7 +37,8 @@ const PHILLY_WINDOW_S: u64 = 14 * 86_400;
 /// Microsoft Philly from 28 October 2017, 14 days, from the folder `philly` of `data`: jobs of up
 /// to 4 GPUs outside the two virtual clusters that are much larger than the others. It stands in
 /// for the paper's internal trace, which is not public. The cluster is one pool of 219 GPUs (27
-/// nodes of 8 and one of 3) whose quotas are proportional to the GPU-hours of the window.
+/// nodes of 8 and one of 3) whose quotas are proportional to the GPU-hours of the window, but hold
+/// each tenant's widest job.
 ///
 /// # Errors
 /// If the file is missing or cannot be used.
@@ -62,25 +64,17 @@ pub fn read_philly_window(data: &Path) -> Result<(Trace, Cluster), TraceError> {
 }
 
 /// One pool of `gpus` GPUs, in nodes of `per_node` and one with the rest, whose tenants are the
-/// trace's. Quotas are proportional to GPU time and add up to all GPUs, by largest remainders
-/// (ties to the tenant that is first in the trace).
+/// trace's. Quotas are proportional to GPU time, but hold the tenant's widest job, and add up to all
+/// GPUs.
 fn proportional_pool(trace: &Trace, gpus: u32, per_node: u32) -> Cluster {
     let mut used = vec![0_u128; trace.tenants.len()];
+    let mut widest = vec![1_u32; trace.tenants.len()];
     for job in &trace.jobs {
-        used[job.tenant.index()] += u128::from(job.duration.0) * u128::from(job.gpus);
+        let tenant = job.tenant.index();
+        used[tenant] += job.duration.on(job.gpus).0;
+        widest[tenant] = widest[tenant].max(job.gpus);
     }
-    let total = used.iter().sum::<u128>().max(1);
-    let shares: Vec<u128> = used.iter().map(|time| time * u128::from(gpus)).collect();
-    let mut quotas: Vec<u32> = shares
-        .iter()
-        .map(|share| u32::try_from(share / total).expect("at most all GPUs"))
-        .collect();
-    let mut by_remainder: Vec<usize> = (0..quotas.len()).collect();
-    by_remainder.sort_by_key(|&tenant| (std::cmp::Reverse(shares[tenant] % total), tenant));
-    let given: u32 = quotas.iter().sum();
-    for &tenant in by_remainder.iter().take(gpus.saturating_sub(given) as usize) {
-        quotas[tenant] += 1;
-    }
+    let quotas = all_in_proportion(&used, &widest, gpus);
     let tenants = trace.tenants.iter().zip(quotas);
     let tenants = tenants.map(|(name, q)| TenantEntry::new(name.clone(), Quota::uniform(q, 1)));
     let sizes = (0..gpus.div_ceil(per_node)).map(|n| per_node.min(gpus - n * per_node));

@@ -82,6 +82,28 @@ impl Table {
         Some(Column(first))
     }
 
+    /// The columns of these names, all of which must be there.
+    ///
+    /// # Errors
+    /// If the header lacks any; all that it lacks are named, after the problems that were found
+    /// before. `remedy` says what file to give.
+    pub fn columns<const N: usize>(
+        &self,
+        names: [&str; N],
+        remedy: &str,
+        problems: &mut Problems,
+    ) -> Result<[Column; N], TraceError> {
+        let found = names.map(|name| self.column(name, problems));
+        let absent = names.iter().zip(&found).filter(|(_, column)| column.is_none());
+        let absent: Vec<&str> = absent.map(|(name, _)| *name).collect();
+        if absent.is_empty() {
+            return Ok(found.map(|column| column.expect("none is absent")));
+        }
+        let what = format!("the header lacks {}", absent.join(" and "));
+        let before = std::mem::replace(problems, Problems::of(self.file()));
+        Err(before.fatal(Problem::at(1, what, remedy)))
+    }
+
     /// The next row whose shape is right; rows of another shape become problems.
     pub fn next_row(&mut self, problems: &mut Problems) -> Result<Option<Row<'_>>, TraceError> {
         // Two passes over each line's bytes: the first decides whether the row can be given, so

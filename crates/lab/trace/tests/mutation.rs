@@ -111,7 +111,7 @@ fn survive<T>(
     assert!(sound > 0 && refused > CASES / 5, "damage is too mild: {sound} sound, {refused} not");
 }
 
-const TRACES: [&str; 3] = ["helios.csv", "dated.csv", "deepshare.csv"];
+const TRACES: [&str; 4] = ["helios.csv", "dated.csv", "philly.csv", "deepshare.csv"];
 
 fn check_trace(trace: &deepshare_trace::Trace) {
     assert!(trace.jobs.is_sorted_by_key(|job| job.submit));
@@ -156,7 +156,7 @@ fn damaged_cluster_files_are_read_or_refused() {
     let read =
         |bytes| read_cluster_from("damaged.file", Cursor::new(bytes), ClusterOptions::default());
     survive(
-        &["cluster.toml", "vc_config.csv"],
+        &["cluster.toml", "vc_config.csv", "philly_vc.csv"],
         |bytes| bytes,
         read,
         |cluster| {

@@ -83,6 +83,10 @@ fn the_published_window_has_the_published_jobs_on_219_gpus() {
     assert_eq!((sizes.len(), sizes[0], sizes[27], cluster.gpus()), (28, 8, 3, 219));
     let quotas: u32 = cluster.tenants.iter().map(|tenant| tenant.quota.total()).sum();
     assert_eq!(quotas, 219);
+    for job in &trace.jobs {
+        let tenant = &cluster.tenants[job.tenant.index()];
+        assert!(tenant.quota.total() >= job.gpus, "{} cannot hold its jobs", tenant.name);
+    }
     let names: Vec<String> = cluster.tenant_names();
     assert_eq!(names, trace.tenants);
 }

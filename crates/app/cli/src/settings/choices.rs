@@ -185,7 +185,8 @@ words!(ProfilesWord, ProfilesFrom, "Where profiles come from.",
 words!(MechanismWord, Mechanism, "How jobs share a GPU.",
     "mps" => Mechanism::Mps, "time-slicing" => Mechanism::TimeSlicing);
 words!(FormatWord, Option<Format>, "A family of column names.",
-    "auto" => None, "helios" => Some(Format::Helios), "deepshare" => Some(Format::DeepShare));
+    "auto" => None, "helios" => Some(Format::Helios), "philly" => Some(Format::Philly),
+    "deepshare" => Some(Format::DeepShare));
 words!(TimeUnitWord, Option<TimeUnit>, "The unit of numeric times.",
     "auto" => None, "s" => Some(TimeUnit::Seconds), "ms" => Some(TimeUnit::Millis),
     "us" => Some(TimeUnit::Micros));

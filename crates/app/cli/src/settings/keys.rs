@@ -1,190 +1,35 @@
 //! The table of keys.
 
-use super::Settings;
 use super::choices::{
-    Ablation, AblationWord, CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord,
-    FormatWord, MechanismWord, OriginWord, OversizeWord, PlacementWord, Policies, PresetWord,
-    PressureWord, ProfilesWord, SharingWord, TiesWord, TimeUnitWord,
+    CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord, FormatWord, MechanismWord,
+    OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, PressureWord, ProfilesWord,
+    SharingWord, TiesWord, TimeUnitWord,
 };
+use super::key::{Key, WITHOUT, WrongKind, deepshare, key, lucid};
 use super::kind::{
     Chance, ChanceOrAuto, ChanceRange, Count, Count32, CountOrAuto, DateTimeOrNone, Factor,
     FactorOrZero, FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange,
     Slack, TextOrNone, WindowOrNone,
 };
-use super::source::Raw;
-use deepshare_policies::{DeepShareSettings, LucidSettings, PolicyConfig};
-use deepshare_sim::SimSettings;
-use toml_edit::Value;
-
-/// A value is not of the kind its key takes.
-#[derive(Debug)]
-pub struct WrongKind;
-
-/// A setting.
-#[derive(Debug)]
-pub struct Key {
-    /// Its name in files and after `--set`.
-    pub name: &'static str,
-    /// Its unit; empty for words and plain numbers.
-    pub unit: &'static str,
-    /// What values it takes, in words.
-    pub kind: fn() -> String,
-    /// What it means.
-    pub doc: &'static str,
-    /// Reads a value into the settings.
-    pub set: fn(&mut Settings, &Raw) -> Result<(), WrongKind>,
-    /// Its value; `None` if policies differ in it.
-    pub get: fn(&Settings) -> Option<Value>,
-}
-
-/// Writes a row of the table. A setting lives in one place of [`Settings`] (`settings.…`), in that
-/// of every policy (`run.…`), in DeepShare's own (`deepshare.…`), or in another policy's own
-/// (`Policy { … }`).
-macro_rules! key {
-    ($name:literal, $unit:literal, $kind:ty, settings.$($field:ident).+, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                settings.$($field).+ = <$kind>::read(raw).ok_or(WrongKind)?;
-                Ok(())
-            },
-            get: |settings| Some(<$kind>::show(&settings.$($field).+)),
-        }
-    };
-    ($name:literal, $unit:literal, $kind:ty, run.$($field:ident).+, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                for run in &mut settings.runs {
-                    run.$($field).+ = value.clone();
-                }
-                Ok(())
-            },
-            get: |settings| {
-                let first = &settings.runs[0].$($field).+;
-                let agree = settings.runs.iter().all(|run| run.$($field).+ == *first);
-                agree.then(|| <$kind>::show(first))
-            },
-        }
-    };
-    ($name:literal, $unit:literal, $kind:ty, deepshare.$($field:ident).+, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                for own in settings.runs.iter_mut().filter_map(deepshare) {
-                    own.$($field).+ = value;
-                }
-                Ok(())
-            },
-            get: |settings| {
-                let mut runs = settings.runs.clone();
-                runs.iter_mut().find_map(deepshare).map(|own| <$kind>::show(&own.$($field).+))
-            },
-        }
-    };
-    ($name:literal, $unit:literal, $kind:ty, lucid.$field:ident, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                settings.runs.iter_mut().filter_map(lucid).for_each(|own| own.$field = value);
-                Ok(())
-            },
-            get: |settings| {
-                let mut runs = settings.runs.clone();
-                runs.iter_mut().find_map(lucid).map(|own| <$kind>::show(&own.$field))
-            },
-        }
-    };
-    ($name:literal, $unit:literal, $kind:ty, $policy:ident { $field:ident }, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                for run in &mut settings.runs {
-                    if let PolicyConfig::$policy { $field, .. } = &mut run.policy {
-                        *$field = value.clone();
-                    }
-                }
-                Ok(())
-            },
-            get: |settings| {
-                settings.runs.iter().find_map(|run| match &run.policy {
-                    PolicyConfig::$policy { $field, .. } => Some(<$kind>::show($field)),
-                    _ => None,
-                })
-            },
-        }
-    };
-}
-
-/// DeepShare's own settings, if this is its run.
-fn deepshare(run: &mut SimSettings) -> Option<&mut DeepShareSettings> {
-    match &mut run.policy {
-        PolicyConfig::DeepShare(own) => Some(own),
-        _ => None,
-    }
-}
-
-/// Lucid's own settings, if this is its run.
-fn lucid(run: &mut SimSettings) -> Option<&mut LucidSettings> {
-    match &mut run.policy {
-        PolicyConfig::Lucid(own) => Some(own),
-        _ => None,
-    }
-}
-
-/// The switches of an ablation under one word.
-const WITHOUT: Key = Key {
-    name: "deepshare.without",
-    unit: "",
-    kind: <AblationWord as Kind>::in_words,
-    doc: "ablation: no order by quota assurance, no tolerance by it, no reclaim, or none of them; the \
-          same as `deepshare.order_by_qad = false`, `deepshare.share_by_qad = false`, \
-          `deepshare.reclaim = false`, or all three",
-    set: |settings, raw| {
-        let switches = AblationWord::read(raw).ok_or(WrongKind)?.switches();
-        for own in settings.runs.iter_mut().filter_map(deepshare) {
-            [own.order_by_qad, own.colocation.by_qad, own.reclaim] = switches;
-        }
-        Ok(())
-    },
-    get: |settings| {
-        let mut runs = settings.runs.clone();
-        let own = runs.iter_mut().find_map(deepshare)?;
-        let switches = [own.order_by_qad, own.colocation.by_qad, own.reclaim];
-        Ablation::of(switches).map(|ablation| AblationWord::show(&ablation))
-    },
-};
+use deepshare_policies::PolicyConfig;
 
 /// Every key, in the order of the reference.
 pub const KEYS: &[Key] = &[
-    key!("policy", "", Policies, settings.policies, "policies to run; flag `--policy`"),
+    key!(
+        "policy",
+        "",
+        Policies,
+        settings.policies,
+        "policies to run; by default all, but under `compat = \"lucid\"` without lucid; flag `--policy`"
+    ),
     key!(
         "estimates.from",
         "",
         EstimatesWord,
         settings.estimates,
         "where run-time estimates come from, for every policy that uses any; `default` is `oracle` \
-         for sjf, srtf and the backfills and `running-mean` for qssf and deepshare; flag \
-         `--estimates`"
+         for sjf, srtf and the backfills and `running-mean` for qssf, lucid and deepshare; \
+         flag `--estimates`"
     ),
     key!(
         "seed",
@@ -674,28 +519,30 @@ pub const KEYS: &[Key] = &[
         "",
         FileOrNone,
         settings.tables.profiles,
-        "what each job computes, its hardware profile; flag `--profiles`"
+        "what each job runs, its hardware profile, for policies that let jobs share GPUs; `none`: as \
+         `sharing.profiles` says; flag `--profiles`"
     ),
     key!(
         "pairs.file",
         "",
         FileOrNone,
         settings.tables.pairs,
-        "measured speeds of pairs of workloads on one GPU; flag `--pairs`"
+        "measured speeds of pairs of workloads on one GPU; pairs that it lacks go by the contention \
+         model; flag `--pairs`"
     ),
     key!(
         "workloads.file",
         "",
         FileOrNone,
         settings.tables.workloads,
-        "Lucid's sharing score of each workload; flag `--workloads`"
+        "sharing score of each workload, for lucid; `none`: from profiles; flag `--workloads`"
     ),
     key!(
         "forecast.file",
         "",
         FileOrNone,
         settings.tables.forecast,
-        "Lucid's forecast of arrivals in ten minutes; flag `--forecast`"
+        "forecast of arrivals in ten minutes, for lucid; `none`: what came lately; flag `--forecast`"
     ),
     key!(
         "trace.format",

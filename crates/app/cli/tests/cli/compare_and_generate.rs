@@ -88,7 +88,9 @@ fn the_built_in_month_replays_from_its_files_as_from_memory() {
     let generate = [&["generate", "--days", "2", "--seed", "3"][..], &files].concat();
     run_in(here, &generate).ok();
     assert_eq!(names(here), ["c.toml", "t.csv"]);
-    let from_files = ["simulate", "--json", "--trace", "t.csv", "--cluster", "c.toml"];
+    // Profiles are drawn with the seed.
+    let from_files =
+        ["simulate", "--json", "--trace", "t.csv", "--cluster", "c.toml", "--seed", "3"];
     let built_in = ["simulate", "--json", "--set", "generate.days=2", "--seed", "3"];
     let hashes = |args: &[&str]| hashes(&run_in(here, args).json());
     assert_eq!(hashes(&from_files), hashes(&built_in));
@@ -107,7 +109,7 @@ fn every_preset_replays_from_its_files_as_from_memory() {
         let generate = [&["generate", "--preset", preset, "--seed", "3"][..], &jobs, &files];
         run_in(here, &generate.concat()).ok();
         let policies = ["--policy", "deepshare,fifo", "--set", "fifo.skip=true", "--json"];
-        let trace = ["simulate", "--trace", "t.csv", "--cluster", "c.toml"];
+        let trace = ["simulate", "--trace", "t.csv", "--cluster", "c.toml", "--seed", "3"];
         let set: Vec<String> = sizes.iter().map(|jobs| format!("generate.jobs={jobs}")).collect();
         let sets: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
         let built_in = [&["simulate", "--preset", preset, "--seed", "3"][..], &sets];

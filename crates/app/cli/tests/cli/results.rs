@@ -28,14 +28,15 @@ fn the_table_names_everything_a_reader_must_know() {
         ["srtf", "oracle"],
         ["qssf", "running-mean"],
         ["tiresias", "-"],
+        ["lucid", "running-mean"],
         ["easy-backfill", "oracle"],
         ["conservative-backfill", "oracle"],
         ["elastic-quota", "-"],
         ["deepshare", "running-mean"],
     ];
     let first = rows.iter().position(|row| row == &expected[0]).expect("fifo has a row");
-    assert_eq!(rows[first..first + 9], expected);
-    assert_eq!(rows[first + 9][0], "lower-bound");
+    assert_eq!(rows[first..first + 10], expected);
+    assert_eq!(rows[first + 10][0], "lower-bound");
     assert!(done.out.lines().all(|line| line.chars().count() <= 100), "{}", done.out);
     assert!(done.err.contains("examples/trace.csv: 32 of 32 rows are jobs"), "{}", done.err);
 }
@@ -156,13 +157,55 @@ fn what_deepshare_does_without_changes_what_it_does() {
     let with = |word: &str| {
         let set = format!("deepshare.without={word}");
         let testbed = ["simulate", "--preset", "testbed", "--policy", "deepshare", "--json"];
-        let object = run(&[&testbed[..], &["--set", &set]].concat()).json();
+        // With sharing, whoever slows another too much is preempted as well.
+        let alone = ["--set", "deepshare.k=1", "--set", &set];
+        let object = run(&[&testbed[..], &alone].concat()).json();
         (hashes(&object), object["runs"][0]["preemptions"].as_u64().unwrap())
     };
     let (whole, reclaims) = with("none");
     assert!(reclaims > 0);
     assert_eq!(with("rec").1, 0);
     assert_ne!(with("rec").0, whole);
+}
+
+#[test]
+fn sharing_is_shown_and_written_where_jobs_shared() {
+    let testbed = ["simulate", "--preset", "testbed", "--policy", "deepshare", "--audit"];
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results");
+    let done = run(&[&testbed[..], &["--out", out.to_str().unwrap()]].concat());
+    assert!(done.out.contains("\nSharing. pairs: formed"), "{}", done.out);
+    assert!(done.err.contains("sharing: 20 profiles, drawn with seed 1"), "{}", done.err);
+    let text = fs::read_to_string(out.join("deepshare/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(summary["pairs_formed"].as_u64() > Some(0), "{}", summary["pairs_formed"]);
+    assert!(summary["slowdown_while_shared_weighted"].as_f64() > Some(1.0));
+    let again = run(&[&testbed[..], &["--json"]].concat()).json();
+    assert_eq!(again["runs"][0]["pairs_formed"], summary["pairs_formed"]);
+    // Without profiles nobody shares, and nothing is said of it.
+    let none = run(&[&testbed[..], &["--set", "sharing.profiles=none"]].concat());
+    assert!(!none.out.contains("Sharing.") && !none.err.contains("sharing:"), "{}", none.out);
+}
+
+#[test]
+fn a_log_of_philly_runs_on_its_virtual_clusters() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = "timestamp,duration,num_gpus,gpu_time,cluster\n\
+               2017-10-09 07:00:10,66.0,1,66.0,small\n\
+               2017-10-09 07:00:00,100.0,4,400.0,large\n\
+               2017-10-09 07:00:20,5.0,8,40.0,small\n";
+    fs::write(folder.path().join("log.csv"), log).unwrap();
+    fs::write(folder.path().join("vc.csv"), "vc,node num\nsmall,1\nlarge,2\n").unwrap();
+    let args = ["simulate", "--trace", "log.csv", "--cluster", "vc.csv", "--json", "--audit"];
+    let with = |more: &[&str]| run_in(folder.path(), &[&args[..], more].concat());
+    let object = with(&["--set", "trace.format=philly"]).json();
+    let runs = object["runs"].as_array().unwrap();
+    assert!(runs.iter().all(|run| run["finished"] == 3));
+    // The job of 8 GPUs waits for that of 1.
+    assert_eq!(runs[0]["queueing_delay_max_s"], 56.0);
+    assert_eq!(hashes(&with(&[]).json()), hashes(&object), "it is recognised too");
+    let said = with(&["--set", "trace.format=helios"]).fails(2);
+    assert!(said.contains("log.csv: line 1"), "{said}");
 }
 
 #[test]
@@ -257,7 +300,7 @@ fn a_file_of_estimates_is_named_and_only_where_it_is_used() {
         .map(|r| r["estimates"].as_str().unwrap())
         .collect();
     let file = "guess.csv";
-    assert_eq!(named, ["none", file, file, file, "none", file, file, "none", file]);
+    assert_eq!(named, ["none", file, file, file, "none", file, file, file, "none", file]);
 }
 
 #[test]

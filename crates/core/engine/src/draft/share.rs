@@ -95,7 +95,11 @@ impl Draft<'_> {
         if let Some(ask) = self.state.queues.ask(key) {
             self.state.pools[self.pool.index()].hosts.asks.set_hope(ask, hope);
             let now = self.state.now;
-            self.state.queues.patience_mut(key).refused(now, hope, Retention::from_ratio(refused_at));
+            self.state.queues.patience_mut(key).refused(
+                now,
+                hope,
+                Retention::from_ratio(refused_at),
+            );
         }
     }
 
@@ -119,11 +123,7 @@ impl Draft<'_> {
 
     /// Wakes the keys of a class whose hopes are at least what is enough for jobs of a tenant and of
     /// so many GPUs.
-    pub fn wake_hopeful(
-        &mut self,
-        charge: Class,
-        enough: impl FnMut(TenantId, u32) -> Retention,
-    ) {
+    pub fn wake_hopeful(&mut self, charge: Class, enough: impl FnMut(TenantId, u32) -> Retention) {
         self.state.wake_hopeful(self.pool, charge, enough);
     }
 

@@ -69,7 +69,7 @@ impl Default for ColocationSettings {
             residents: 2,
             rho_min_milli: 700,
             gamma_milli: 500,
-            eps_share_milli: 2_000,
+            eps_share_milli: 8_000,
             demand: PressureDemand::Promoted,
             guaranteed_floor_milli: 900,
             candidates: 64,
@@ -96,7 +96,14 @@ pub(super) struct Pressure {
 
 impl Pressure {
     fn new(phase: Class) -> Pressure {
-        Pressure { phase, pending: 0, by_tenant: Vec::new(), as_of: None, assurance: Vec::new(), rising: Vec::new() }
+        Pressure {
+            phase,
+            pending: 0,
+            by_tenant: Vec::new(),
+            as_of: None,
+            assurance: Vec::new(),
+            rising: Vec::new(),
+        }
     }
 }
 

@@ -5,9 +5,7 @@ use super::colocate::{Pressure, ground};
 use deepshare_engine::{
     AskKind, Attempt, Draft, HostKind, PairRefusal, PairTerms, PairTest, Reason, State,
 };
-use deepshare_model::{
-    AttemptId, Class, JobId, PoolId, ProfileClassId, Retention, TenantId, Time,
-};
+use deepshare_model::{AttemptId, Class, JobId, PoolId, ProfileClassId, Retention, TenantId, Time};
 use std::cmp::Reverse;
 
 /// Predictions and tolerances are equal up to this: a pair without interference passes a tolerance

@@ -63,7 +63,7 @@ pub fn ablations() -> Vec<Case> {
 }
 
 /// Multiples of all GPUs, thousandths.
-pub const EPS_MILLI: [u32; 9] = [1, 250, 500, 1_000, 2_000, 3_000, 4_000, 8_000, 16_000];
+pub const EPS_MILLI: [u32; 7] = [1, 250, 1_000, 2_000, 4_000, 8_000, 16_000];
 
 /// The name of a line of a sweep.
 pub fn eps_name(milli: u32) -> String {

@@ -2,11 +2,11 @@
 
 use crate::ExperimentError;
 use crate::cases::Case;
-use crate::venus::Month;
+use crate::month::Month;
 use deepshare_engine::CapacityMode;
+use deepshare_interference::{PairOptions, read_pairs, read_profiles};
 use deepshare_lucid::{
-    LucidInputs, Tables, place_forecast, read_forecast, read_pairs, read_profiles, read_scores,
-    run_record, simulate,
+    LucidInputs, Tables, place_forecast, read_forecast, read_scores, run_record, simulate,
 };
 use deepshare_metrics::Summary;
 use deepshare_model::{Span, Time};
@@ -84,7 +84,7 @@ pub fn published(data: &Path, month: &Month) -> Result<Summary, ExperimentError>
     let folder = data.join("lucid_venus");
     let tables = Tables {
         profiles: read_profiles(&folder.join("venus_sept2020_profiles.csv.zst"))?,
-        pairs: read_pairs(&folder.join("colocate_info.csv"))?,
+        pairs: read_pairs(&folder.join("colocate_info.csv"), &PairOptions::default())?,
         scores: read_scores(&folder.join("single_data.csv"))?,
         forecast: read_forecast(&folder.join("Venus_throughput_pred.csv"))?,
     };

@@ -5,10 +5,9 @@ use crate::ExperimentError;
 use crate::figures::Interval;
 use crate::tables::say;
 use deepshare_engine::CapacityMode;
-use deepshare_interference::{Assignment, ContentionModel, Mechanism, RetentionMatrix};
 use deepshare_model::Time;
 use deepshare_policies::{DeepShareSettings, PolicyConfig};
-use deepshare_sim::{Interference, SimSettings, Watch, simulate};
+use deepshare_sim::{SimSettings, Watch, simulate};
 use deepshare_trace::generate::testbed;
 use std::sync::Arc;
 
@@ -27,11 +26,7 @@ const SETUPS: [(&str, bool, bool, [Option<f64>; 3]); 4] = [
 
 fn one(seed: u64, elastic: bool, shares: bool) -> Result<Outcome, ExperimentError> {
     let (trace, cluster) = testbed(seed);
-    let assignment = Assignment::drawn(&trace, seed);
-    let model = ContentionModel::default();
-    let (truth, _) = RetentionMatrix::truth(&assignment.catalogue, None, &model, Mechanism::Mps);
-    let (predicted, _) = truth.estimated(0.902, seed);
-    let mut interference = Interference::new(&assignment, &truth, &predicted);
+    let mut interference = super::truth::drawn(&trace, seed);
     // A100s.
     interference.device_memory_mib = 40_960;
     let mut policy = DeepShareSettings::default();

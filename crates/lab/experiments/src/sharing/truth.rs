@@ -1,14 +1,15 @@
 //! Profiles and pairs of the published month, and what policies are told of them.
 
 use crate::ExperimentError;
+use crate::month::Month;
 use crate::tables::{Load, Table, run};
-use crate::venus::Month;
 use deepshare_interference::{
     Assignment, ContentionModel, Coverage, Mechanism, PairOptions, RetentionMatrix, read_pairs,
     read_profiles,
 };
 use deepshare_lucid::read_scores;
 use deepshare_sim::{Classes, Interference, SharedInterference};
+use deepshare_trace::Trace;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +20,15 @@ pub struct Truth {
     coverage: Coverage,
     scores: Vec<u8>,
     unmeasured: f64,
+}
+
+/// Drawn profiles of jobs that have none, and pairs by the contention model for MPS.
+pub fn drawn(trace: &Trace, seed: u64) -> Interference {
+    let assignment = Assignment::drawn(trace, seed);
+    let model = ContentionModel::default();
+    let (truth, _) = RetentionMatrix::truth(&assignment.catalogue, None, &model, Mechanism::Mps);
+    let (predicted, _) = truth.estimated(0.902, seed);
+    Interference::new(&assignment, &truth, &predicted)
 }
 
 impl Truth {
@@ -35,18 +45,7 @@ impl Truth {
         let catalogue = &assignment.catalogue;
         let (matrix, coverage) =
             RetentionMatrix::truth(catalogue, Some(&pairs), &model, Mechanism::TimeSlicing);
-        let known = read_scores(&folder.join("single_data.csv"))?;
-        let score = |profile: &deepshare_interference::Profile| {
-            let wanted = &profile.workload;
-            let found = known.by_workload.iter().find(|(workload, _)| {
-                workload.model == wanted.model
-                    && workload.dataset == wanted.dataset
-                    && workload.batch == u64::from(wanted.batch)
-                    && workload.amp == u64::from(wanted.mixed_precision)
-            });
-            found.map_or(2, |(_, &score)| u8::try_from(score).unwrap_or(2))
-        };
-        let scores = catalogue.profiles().iter().map(score).collect();
+        let scores = read_scores(&folder.join("single_data.csv"))?.by_class(catalogue)?;
         let (mut all, mut without) = (0.0, 0.0);
         for (job, &class) in month.trace.jobs.iter().zip(&assignment.of_job) {
             let gpu_time = job.duration.on(job.gpus).as_gpu_secs();

@@ -2,8 +2,8 @@
 
 use super::{PairRow, PairTable, both, columns, on_gpus};
 use crate::contention::Mechanism;
-use crate::profiles::{batch, flag};
 use crate::workload::Workload;
+use crate::workload_columns::{batch, flag};
 use deepshare_trace::tables::{Column, Row, Table};
 use deepshare_trace::{Problem, Problems, TraceError};
 

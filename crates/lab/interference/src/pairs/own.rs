@@ -2,8 +2,8 @@
 
 use super::{PairRow, PairTable, both, columns};
 use crate::contention::Mechanism;
-use crate::profiles::{batch, flag};
 use crate::workload::Workload;
+use crate::workload_columns::WorkloadColumns;
 use deepshare_trace::tables::{Column, Row, Table};
 use deepshare_trace::{Problem, Problems, TraceError};
 
@@ -61,12 +61,8 @@ fn pair(row: &Row<'_>, at: &[Column; 10]) -> Result<PairRow, Problem> {
 }
 
 fn workload(row: &Row<'_>, at: &[Column]) -> Result<Workload, Problem> {
-    Ok(Workload {
-        model: row.name(at[0], "name what the job runs")?.to_owned(),
-        dataset: row.optional_name(at[1])?.unwrap_or_default().to_owned(),
-        batch: batch(row, at[2])?,
-        mixed_precision: flag(row, at[3])?,
-    })
+    let [model, dataset, batch, amp] = [at[0], at[1], at[2], at[3]];
+    WorkloadColumns { model, dataset: Some(dataset), batch, amp: Some(amp) }.workload(row)
 }
 
 fn said_mechanism(row: &Row<'_>, column: Column) -> Result<Option<Mechanism>, Problem> {

@@ -1,9 +1,9 @@
 //! Damaged files: whatever happens to them, the answer is a result or an error that says where.
 
 use crate::{
-    LucidInputs, LucidSettings, Tables, read_forecast_from, read_pairs_from, read_profiles_from,
-    read_scores_from, run_record, simulate,
+    LucidInputs, LucidSettings, Tables, read_forecast_from, read_scores_from, run_record, simulate,
 };
+use deepshare_interference::{PairOptions, read_pairs_from, read_profiles_from};
 use deepshare_model::Span;
 use deepshare_trace::{ClusterOptions, ReadOptions, Trace, read_cluster_from, read_trace_from};
 use rand_pcg::Pcg64Mcg;
@@ -71,7 +71,7 @@ fn run(trace: &Trace, files: &[(&'static str, Vec<u8>); 4]) -> Result<usize, Str
     let read = || -> Result<Tables, deepshare_trace::TraceError> {
         Ok(Tables {
             profiles: read_profiles_from(file(0).0, file(0).1)?,
-            pairs: read_pairs_from(file(1).0, file(1).1)?,
+            pairs: read_pairs_from(files[1].0, &files[1].1, &PairOptions::default())?,
             scores: read_scores_from(file(2).0, file(2).1)?,
             forecast: read_forecast_from(file(3).0, file(3).1)?,
         })
@@ -91,7 +91,7 @@ fn run(trace: &Trace, files: &[(&'static str, Vec<u8>); 4]) -> Result<usize, Str
 fn damaged_tables_give_a_result_or_an_error_that_names_the_file() {
     assert_eq!(run(&trace(), &files()), Ok(6));
     let (mut good, mut bad) = (0, 0);
-    for seed in 0..1_500 {
+    for seed in 0..2_500 {
         let mut dice = Pcg64Mcg::new(seed);
         let mut below = |n: usize| (dice.next_u64() % n.max(1) as u64) as usize;
         let mut files = files();
@@ -143,8 +143,25 @@ fn what_tables_lack_of_a_job_is_named_with_the_job_and_the_file() {
     let said = without(2, "NeuMF");
     assert!(said.contains("scores.csv: no score for NeuMF on MovieLens, batch 128"), "{said}");
     assert!(said.contains("which job \"3\" computes"), "{said}");
+    assert!(said.contains("add a row with its model, dataset, batchsize"), "{said}");
     let said = without(1, "0,");
     assert!(said.contains("pairs.csv: there is no row for VGG on CIFAR-10"), "{said}");
+}
+
+#[test]
+fn pairs_that_the_artifact_could_not_have_are_refused_with_their_line() {
+    let with = |row: &str| {
+        let mut files = files();
+        files[1].1 = format!("{PAIRS}{row}\n").into_bytes();
+        run(&trace(), &files)
+    };
+    let said = with("2,VGG,CIFAR-10,1,64,0,0.04,VGG,CIFAR-10,1,64,0,0.7,1,1,1").unwrap_err();
+    assert!(said.contains("pairs.csv: line 4: VGG on CIFAR-10, batch 64 beside"), "{said}");
+    assert!(said.contains("goes at less than 0.05"), "{said}");
+    let said = with("2,VGG,CIFAR-10,1,64,1,0.8,VGG,CIFAR-10,1,64,0,0.7,1,1,1").unwrap_err();
+    assert!(said.contains("is there a second time; give one row a pair"), "{said}");
+    // Nobody in the trace computes this.
+    assert_eq!(with("2,GPT,text,1,64,1,0.01,VGG,CIFAR-10,1,64,0,0.7,1,1,1"), Ok(6));
 }
 
 #[test]
@@ -177,7 +194,7 @@ fn a_forecast_is_placed_by_date_and_one_of_another_time_is_refused() {
         files[3].1 = text.into_bytes();
         let tables = Tables {
             profiles: read_profiles_from("p", PROFILES.as_bytes()).unwrap(),
-            pairs: read_pairs_from("p", PAIRS.as_bytes()).unwrap(),
+            pairs: read_pairs_from("p", PAIRS.as_bytes(), &PairOptions::default()).unwrap(),
             scores: read_scores_from("s", SCORES.as_bytes()).unwrap(),
             forecast: read_forecast_from("forecast.csv", Cursor::new(files[3].1.clone())).unwrap(),
         };

@@ -68,8 +68,8 @@ fn a_pair_must_be_light_small_alike_in_width_and_in_order_of_priority() {
     assert!(!refused(&|old, new| (old.score, new.score) = (1, 1)));
     assert!(refused(&|old, new| (old.score, new.score) = (1, 2)));
     // 24,576 MiB together are too much.
-    assert!(refused(&|old, _| old.memory_milli_mib = 23_552_000));
-    assert!(!refused(&|old, _| old.memory_milli_mib = 23_551_999));
+    assert!(refused(&|old, _| old.memory_mib = 23_552));
+    assert!(!refused(&|old, _| old.memory_mib = 23_551));
     // Twice the host's priority value will do.
     assert!(!refused(&|_, new| new.estimate = Span::from_secs(200)));
     assert!(refused(&|_, new| new.estimate = Span(200_000_001)));

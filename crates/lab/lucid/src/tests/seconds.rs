@@ -40,7 +40,7 @@ fn world(dice: &mut Dice) -> LucidInputs {
             vc,
             workload: dice.below(3) as usize,
             score: dice.below(3) as u32,
-            memory_milli_mib: dice.below(16) * 1_024_000,
+            memory_mib: dice.below(16) as u32 * 1_024,
             estimate: Span::from_secs(dice.below(2_000)),
             ..job(submit_s, gpus as u32, duration)
         });

@@ -2,8 +2,9 @@
 
 use crate::{
     Forecast, ForecastRow, LucidInputs, LucidJob, LucidRecord, LucidSettings, LucidVc, Sharing,
-    Workload, simulate,
+    simulate,
 };
+use deepshare_interference::Workload;
 use deepshare_model::Span;
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ pub(super) fn inputs(nodes: &[u32]) -> LucidInputs {
         model: model.to_owned(),
         dataset: "d".to_owned(),
         batch: 64,
-        amp: 0,
+        mixed_precision: false,
     };
     let vc = |(at, &nodes)| LucidVc { name: format!("vc{at}"), nodes };
     LucidInputs {
@@ -53,7 +54,7 @@ pub(super) fn job(submit_s: u64, gpus: u32, duration_s: u64) -> LucidJob {
         estimate: Span::from_secs(duration_s),
         workload: MEASURED,
         score: 0,
-        memory_milli_mib: 1_024_000,
+        memory_mib: 1_024,
     }
 }
 
