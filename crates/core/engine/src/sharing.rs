@@ -265,15 +265,16 @@ impl Asks {
 
 impl State {
     /// Keys of a pool that sleep for want of devices and whose hope of a partner is at least what is
-    /// enough for their tenant and size.
+    /// enough for their tenant and size; and whether there are others for which time alone may bring
+    /// it down to that. `enough` says what is enough now, and what will be.
     pub(crate) fn hopeful_keys(
         &self,
         pool: PoolId,
         charge: Class,
-        mut enough: impl FnMut(TenantId, u32) -> Retention,
-    ) -> Vec<KeyId> {
+        mut enough: impl FnMut(TenantId, u32) -> [Retention; 2],
+    ) -> (Vec<KeyId>, bool) {
         let asks = &self.pools[pool.index()].hosts.asks;
-        let mut keys = Vec::new();
+        let (mut keys, mut later) = (Vec::new(), false);
         let mut room = None;
         for &(tenant, key) in &asks.hungry[charge as usize] {
             // Most tenants have no quota left: of theirs nobody is woken.
@@ -286,13 +287,14 @@ impl State {
             if room < gpus || hope.is_none() {
                 continue;
             }
-            let enough = enough(tenant, gpus);
+            let [enough, soon] = enough(tenant, gpus);
+            later |= hope < Some(enough) && hope >= Some(soon);
             let patient = !self.queues.patience(key).has_run_out(self.now, hope, enough);
             if hope >= Some(enough) && !patient {
                 keys.push(key);
             }
         }
-        keys
+        (keys, later)
     }
 
     /// The most GPUs of one type that a tenant may still be given in one class.

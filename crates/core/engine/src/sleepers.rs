@@ -240,16 +240,19 @@ impl State {
     }
 
     /// Wakes the keys of a pool that sleep for want of devices, charged to a class, and may hope for a
-    /// partner: whose best would let both keep what is enough for their tenant and size.
+    /// partner: whose best would let both keep what is enough for their tenant and size. True if time
+    /// alone may wake more.
     pub(crate) fn wake_hopeful(
         &mut self,
         pool: PoolId,
         charge: Class,
-        enough: impl FnMut(TenantId, u32) -> Retention,
-    ) {
-        for key in self.hopeful_keys(pool, charge, enough) {
+        enough: impl FnMut(TenantId, u32) -> [Retention; 2],
+    ) -> bool {
+        let (keys, later) = self.hopeful_keys(pool, charge, enough);
+        for key in keys {
             self.wake_key(key, charge);
         }
+        later
     }
 
     /// Notes whether a key waits for a partner, among other things.

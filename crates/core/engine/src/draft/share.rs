@@ -122,9 +122,14 @@ impl Draft<'_> {
     }
 
     /// Wakes the keys of a class whose hopes are at least what is enough for jobs of a tenant and of
-    /// so many GPUs.
-    pub fn wake_hopeful(&mut self, charge: Class, enough: impl FnMut(TenantId, u32) -> Retention) {
-        self.state.wake_hopeful(self.pool, charge, enough);
+    /// so many GPUs: what it is now, and what it will be if nothing happens. True if others may be
+    /// woken by then.
+    pub fn wake_hopeful(
+        &mut self,
+        charge: Class,
+        enough: impl FnMut(TenantId, u32) -> [Retention; 2],
+    ) -> bool {
+        self.state.wake_hopeful(self.pool, charge, enough)
     }
 
     /// True if the attempt still runs beside somebody and can be asked to leave now.

@@ -90,8 +90,8 @@ pub(super) struct Pressure {
     as_of: Option<(Mark, u32)>,
     /// Q̃ by tenant, as tolerance sees it.
     pub(super) assurance: Vec<f64>,
-    /// By tenant: Q̃ is still on its way up.
-    pub(super) rising: Vec<bool>,
+    /// By tenant: what Q̃ is on its way to, or has.
+    pub(super) best: Vec<f64>,
 }
 
 impl Pressure {
@@ -102,7 +102,7 @@ impl Pressure {
             by_tenant: Vec::new(),
             as_of: None,
             assurance: Vec::new(),
-            rising: Vec::new(),
+            best: Vec::new(),
         }
     }
 }
@@ -171,7 +171,7 @@ impl DeepShare {
         self.look_at_tenants(draft.state(), &mut pressure);
         let ground = ground(draft);
         let mut bases: Vec<(u32, f64)> = Vec::new();
-        draft.wake_hopeful(phase, |tenant, gpus| {
+        let later = draft.wake_hopeful(phase, |tenant, gpus| {
             let known = bases.iter().find(|(size, _)| *size == gpus).map(|(_, base)| *base);
             let base = known.unwrap_or_else(|| {
                 let others = pressure.pending.saturating_sub(u64::from(gpus));
@@ -179,12 +179,22 @@ impl DeepShare {
                 bases.push((gpus, base));
                 base
             });
-            Retention::from_ratio(rho_tol(base, pressure.assurance[tenant.index()]) - 1e-6)
+            let at = |assurance: f64| Retention::from_ratio(rho_tol(base, assurance) - 1e-6);
+            [at(pressure.assurance[tenant.index()]), at(pressure.best[tenant.index()])]
         });
+        if later {
+            self.look_again(draft);
+        }
         pressure
     }
 
-    /// Q̃ of every tenant as tolerance sees it, and whether it rises.
+    /// Asks for the next slot: tolerance falls as assurance rises, and nothing else need happen.
+    pub(super) fn look_again(&self, draft: &mut Draft<'_>) {
+        let next = draft.now() + draft.state().qad_cycle();
+        draft.wake_at(next);
+    }
+
+    /// Q̃ of every tenant as tolerance sees it, and what it is on its way to.
     fn look_at_tenants(&self, state: &State, pressure: &mut Pressure) {
         for tenant in (0..state.tenant_count()).map(TenantId::from_index) {
             let (now, smoothed) = state.qad(tenant);
@@ -193,7 +203,9 @@ impl DeepShare {
                 false => (1.0, 1.0),
             };
             pressure.assurance.push(smoothed);
-            pressure.rising.push(now - smoothed > SETTLED);
+            // Close enough is there.
+            let rises = now - smoothed > SETTLED;
+            pressure.best.push(if rises { now } else { smoothed });
         }
     }
 

@@ -46,9 +46,9 @@ struct Ask<'a> {
     /// ρ_min + P·(1 − ρ_min).
     base: f64,
     pressure: f64,
-    /// Q̃ by tenant, and whether it rises.
+    /// Q̃ by tenant, and what it is on its way to.
     assurance: &'a [f64],
-    rising: &'a [bool],
+    best: &'a [f64],
 }
 
 impl Ask<'_> {
@@ -79,15 +79,15 @@ impl DeepShare {
         self.refresh(draft, pressure);
         let others = pressure.pending.saturating_sub(u64::from(gpus));
         let (base, level) = self.base_tolerance(ground(draft), others);
-        let (assurance, rising) = (pressure.assurance.as_slice(), pressure.rising.as_slice());
-        let ask = Ask { job, charge, tenant, base, pressure: level, assurance, rising };
+        let (assurance, best) = (pressure.assurance.as_slice(), pressure.best.as_slice());
+        let ask = Ask { job, charge, tenant, base, pressure: level, assurance, best };
         let mut furthest: Option<Furthest> = None;
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut hope: Option<Retention> = None;
         // At the best, its own tenant's assurance decides.
         let least = rho_tol(base, assurance[tenant.index()]);
         for (host, hosts) in state.hosts(draft.pool(), gpus) {
-            let (test, keeps) = match self.could_share(state, &kind, host) {
+            let (mut test, keeps) = match self.could_share(state, &kind, host) {
                 Ok(keeps) => (PairTest::Tolerance, keeps),
                 Err(Some(refused)) => refused,
                 Err(None) => continue,
@@ -98,26 +98,26 @@ impl DeepShare {
                 let free = |(_, id): &&(Time, AttemptId)| {
                     may_join(state, draft.pool(), state.attempt(*id))
                 };
-                if self.passes(keeps[0].min(keeps[1]), least)
-                    && let Some(&first) = hosts.iter().find(free)
-                {
-                    candidates.push(Candidate { kind: *host, keeps, first });
-                    continue;
+                if self.passes(keeps[0].min(keeps[1]), least) {
+                    if let Some(&first) = hosts.iter().find(free) {
+                        candidates.push(Candidate { kind: *host, keeps, first });
+                        continue;
+                    }
+                    test = PairTest::Host;
                 }
             }
             note_furthest(&mut furthest, Furthest { test, kind: *host, keeps });
         }
         candidates.sort_by_key(Candidate::order);
-        let mut rising = rising[tenant.index()] && hope.is_some_and(|hope| self.passes(hope, base));
+        let soon = rho_tol(base, best[tenant.index()]);
+        let mut rising = soon < least && hope.is_some_and(|hope| self.passes(hope, soon));
         match self.try_in_order(draft, &ask, candidates, &mut furthest, &mut rising) {
             Ok(()) => return Ok(()),
             Err(Some(quota)) => return Err(Some(quota)),
             Err(None) => draft.set_hope(job, hope, least),
         }
         if rising {
-            // Tolerance falls as assurance rises, and nothing else need happen.
-            let next = draft.now() + draft.state().qad_cycle();
-            draft.wake_at(next);
+            self.look_again(draft);
         }
         let refusal = furthest.and_then(|furthest| {
             draft.count_refused_pair(furthest.test);
@@ -149,7 +149,7 @@ impl DeepShare {
                 let partner = state.job(attempt.job).spec.tenant;
                 let tolerance = rho_tol(ask.base, ask.assurance(partner));
                 if !self.passes(candidate.least(), tolerance) {
-                    *rising |= ask.rising[partner.index()];
+                    *rising |= ask.best[partner.index()] > ask.assurance[partner.index()];
                     continue;
                 }
                 failed = PairTest::Host;
