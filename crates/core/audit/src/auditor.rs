@@ -139,7 +139,10 @@ impl Auditor {
                 }
                 books.begin_eviction(*attempt, *reason, *preemption);
             }
-            Command::Shrink { .. } => {}
+            Command::Shrink { attempt, epoch, per_gpu } => {
+                books.check_shrink(*attempt, *epoch, *per_gpu)?;
+                books.shrink(*attempt, *per_gpu);
+            }
             Command::Watch { attempt, partner, tolerance } => {
                 let pair = books.check_watch(*attempt, *partner, *tolerance)?;
                 books.pairs.insert(*attempt, pair);

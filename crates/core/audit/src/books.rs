@@ -17,8 +17,8 @@ use deepshare_engine::{
     AttemptState, EngineSettings, EvictReason, Placement, Preemption, RetentionTable,
 };
 use deepshare_model::{
-    AttemptId, Class, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Span, TenantId,
-    Time,
+    AttemptId, Class, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Resources, Span,
+    TenantId, Time,
 };
 use gpu_time::GpuTimes;
 use job::Job;
@@ -218,6 +218,9 @@ impl Books {
             charged,
             placement: placement.clone(),
             gpu_type,
+            per_gpu: self.jobs[job.index()].spec.demand.per_gpu,
+            shrinks_from: None,
+            rigid: false,
             reached: AttemptState::Reserved,
             ending: None,
             started_at: None,
@@ -357,15 +360,15 @@ impl Books {
         Span(pause.min(self.settings.backoff_max.0))
     }
 
-    /// CPU and memory of a node used by what is there and promised there, device by device:
-    /// `counted` says which attempts count.
-    pub fn host_use(&self, id: NodeId, counted: impl Fn(&Attempt) -> bool) -> HostUse {
+    /// CPU and memory of a node used by what is there and promised there, device by device: `counted`
+    /// says what an attempt counts beside each.
+    pub fn host_use(&self, id: NodeId, counted: impl Fn(&Attempt) -> Option<Resources>) -> HostUse {
         let node = &self.nodes[id.index()];
         let mut used = HostUse::default();
         for attempt in node.holders.iter().flatten().chain(node.claimant.iter().flatten()) {
             let attempt = &self.attempts[attempt.index()];
-            if counted(attempt) {
-                used.add(self.jobs[attempt.job.index()].spec.demand.per_gpu, 1);
+            if let Some(per_gpu) = counted(attempt) {
+                used.add(per_gpu, 1);
             }
         }
         used

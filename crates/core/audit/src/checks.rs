@@ -8,6 +8,7 @@ mod placement;
 mod quota;
 mod reclaim;
 mod refusal;
+mod shrink;
 mod start;
 mod step_end;
 mod tolerance;

@@ -117,6 +117,11 @@ impl Books {
         if audited != engine {
             return Err(Violation::AttemptDiffers { attempt, audited, engine });
         }
+        let audited = self.attempts[attempt.index()].per_gpu;
+        let engine = state.attempt(attempt).per_gpu;
+        if audited != engine {
+            return Err(Violation::HeldDiffers { attempt, audited, engine });
+        }
         let audited = self.partner_of(attempt);
         let beside = state.attempt(attempt).beside.iter();
         let engine: Vec<_> = beside.map(|beside| (beside.partner, beside.retention)).collect();

@@ -209,6 +209,11 @@ pub enum Violation {
     /// Only what was started and does not end already is evicted.
     #[error("only a started attempt can be evicted: {attempt} is {state:?}")]
     NotEvictable { attempt: AttemptId, state: AttemptState },
+    /// Nobody may be shrunk like this.
+    #[error(
+        "{attempt} is shrunk to {to:?} beside each GPU: not best-effort, not what its job can do with, or twice"
+    )]
+    BadShrink { attempt: AttemptId, to: Resources },
     /// An eviction gives a reason that does not hold.
     #[error("{attempt} is evicted as {reason:?}, which it is not")]
     EvictedWithoutCause { attempt: AttemptId, reason: EvictReason },
@@ -279,6 +284,9 @@ pub enum Violation {
     /// The engine has an attempt elsewhere.
     #[error("{attempt} is {audited:?} by the stream, {engine:?} in the engine")]
     AttemptDiffers { attempt: AttemptId, audited: AttemptState, engine: AttemptState },
+    /// The engine has an attempt hold other amounts.
+    #[error("{attempt} holds {audited:?} beside each GPU by the stream, {engine:?} in the engine")]
+    HeldDiffers { attempt: AttemptId, audited: Resources, engine: Resources },
     /// The engine charges a tenant otherwise.
     #[error("{tenant} uses {audited} of {gpu_type} by the stream, {engine} in the engine")]
     UsedDiffers { tenant: TenantId, gpu_type: GpuTypeId, audited: u32, engine: u32 },

@@ -24,7 +24,7 @@
 
 use crate::in_order::serve_in_order;
 use deepshare_engine::{Draft, HostKind, PairTerms, Policy, Rank, Reason, Slice, State};
-use deepshare_model::{AttemptId, Class, Devices, JobId, NodeId, PoolId, Retention, Span, Time};
+use deepshare_model::{AttemptId, Devices, JobId, NodeId, PoolId, Retention, Span, Time};
 use serde::{Deserialize, Serialize};
 
 /// When Lucid shares.
@@ -247,7 +247,8 @@ fn pack(draft: &mut Draft<'_>, profiles: bool) {
                 own: Retention::WHOLE,
                 theirs: Retention::WHOLE,
             };
-            if draft.share(job, Class::Guaranteed, host, terms).is_ok() {
+            let class = draft.state().job(job).spec.class;
+            if draft.share(job, class, host, terms).is_ok() {
                 continue;
             }
         }

@@ -2,7 +2,7 @@
 
 use super::pairs::Joining;
 use deepshare_engine::{AttemptState, EvictReason, Placement};
-use deepshare_model::{Class, Epoch, GpuTypeId, JobId, Time};
+use deepshare_model::{Class, Epoch, GpuTypeId, JobId, Resources, Time};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
@@ -12,6 +12,12 @@ pub(crate) struct Attempt {
     pub charged: Class,
     pub placement: Placement,
     pub gpu_type: GpuTypeId,
+    /// CPU and memory beside each of its GPUs.
+    pub per_gpu: Resources,
+    /// What it held beside each before a shrink that is not confirmed.
+    pub shrinks_from: Option<Resources>,
+    /// A shrink of it was refused.
+    pub rigid: bool,
     /// How far it came, its ending apart: `Reserved` to `Running`, or `Released`.
     pub reached: AttemptState,
     pub ending: Option<Ending>,
@@ -52,6 +58,16 @@ impl Attempt {
     /// Started and not released.
     pub fn holds(&self) -> bool {
         self.is_live() && !self.is_reserved()
+    }
+
+    /// What it uses beside each GPU when all that leaves or shrinks has done so.
+    pub fn stays(&self) -> Option<Resources> {
+        (!self.is_leaving()).then_some(self.per_gpu)
+    }
+
+    /// What it uses beside each GPU just now.
+    pub fn uses(&self) -> Option<Resources> {
+        self.holds().then(|| self.shrinks_from.unwrap_or(self.per_gpu))
     }
 
     /// Live, and on its way out.

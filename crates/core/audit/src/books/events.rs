@@ -7,8 +7,8 @@ use super::{After, Books, Step};
 use crate::violation::{Duty, Violation};
 use deepshare_engine::{AttemptState, BindFailure, Event, EvictReason, NodeCondition};
 use deepshare_model::{
-    AttemptId, Devices, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, TenantId, TenantSpec,
-    Time,
+    AttemptId, Devices, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Resources, TenantId,
+    TenantSpec, Time,
 };
 
 fn changes_what_can_run(event: &Event) -> bool {
@@ -45,7 +45,9 @@ impl Books {
             Event::Estimated { job, .. } => {
                 self.job(*job)?;
             }
-            Event::Checkpoint { .. } | Event::Resized { .. } | Event::ResizeRefused { .. } => {}
+            Event::Checkpoint { .. } => {}
+            Event::Resized { attempt } => self.resize(*attempt, true),
+            Event::ResizeRefused { attempt } => self.resize(*attempt, false),
             Event::Retentions { table } => self.learn(table),
             Event::PairSampled { attempts, retentions, taken } => {
                 self.sample(*attempts, *retentions, *taken);
@@ -92,6 +94,26 @@ impl Books {
             self.look_again_at_refused();
         }
         Ok(())
+    }
+
+    /// An attempt is asked to make do with less.
+    pub fn shrink(&mut self, id: AttemptId, to: Resources) {
+        let attempt = &mut self.attempts[id.index()];
+        attempt.shrinks_from = Some(std::mem::replace(&mut attempt.per_gpu, to));
+        self.step.attempts.push(id);
+    }
+
+    /// A shrink is visible, or cannot be done.
+    fn resize(&mut self, id: AttemptId, done: bool) {
+        let live = self.attempts.get_mut(id.index()).filter(|attempt| attempt.is_live());
+        let Some(attempt) = live else { return };
+        let Some(before) = attempt.shrinks_from.take() else { return };
+        if !done {
+            (attempt.per_gpu, attempt.rigid) = (before, true);
+            let nodes = attempt.placement.iter().map(|slice| slice.node);
+            self.step.host_due.extend(nodes);
+        }
+        self.step.attempts.push(id);
     }
 
     fn let_go(&mut self, id: AttemptId) {

@@ -4,7 +4,7 @@ use crate::books::Books;
 use crate::books::attempt::Attempt;
 use crate::violation::Violation;
 use deepshare_engine::{NodeCondition, Placement, Placer};
-use deepshare_model::{AttemptId, JobId, Layout, NodeId};
+use deepshare_model::{AttemptId, JobId, Layout, NodeId, Resources};
 
 impl Books {
     /// The whole gang, one slice a node, on devices that exist.
@@ -159,13 +159,14 @@ impl Books {
         id: AttemptId,
         job: JobId,
         placement: &Placement,
-        counted: impl Fn(&Attempt) -> bool,
+        counted: impl Fn(&Attempt) -> Option<Resources>,
     ) -> Result<(), Violation> {
         let per_gpu = self.job(job)?.spec.demand.per_gpu;
         let this = self.attempts.get(id.index());
         for slice in placement {
             let others = |attempt: &Attempt| {
-                counted(attempt) && !this.is_some_and(|this| std::ptr::eq(this, attempt))
+                let own = this.is_some_and(|this| std::ptr::eq(this, attempt));
+                counted(attempt).filter(|_| !own)
             };
             let mut used = self.host_use(slice.node, others);
             used.add(per_gpu, slice.devices.count());

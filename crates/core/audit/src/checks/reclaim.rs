@@ -201,8 +201,7 @@ impl Books {
                 devices = devices.minus(Devices(1 << device));
             }
             for id in stay().chain(node.claimant[device]) {
-                let job = self.attempts[id.index()].job;
-                let each = self.jobs[job.index()].spec.demand.per_gpu;
+                let each = self.attempts[id.index()].per_gpu;
                 cpu = cpu.saturating_add(each.cpu_milli);
                 memory = memory.saturating_add(each.memory_mib);
             }

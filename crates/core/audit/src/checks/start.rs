@@ -1,6 +1,7 @@
 //! Who may be reserved for, and who may start.
 
 use crate::books::Books;
+use crate::books::attempt::Attempt;
 use crate::books::pairs::Joining;
 use crate::violation::Violation;
 use deepshare_engine::{NodeCondition, Placement};
@@ -17,7 +18,7 @@ impl Books {
         self.check_new(id, job, charged, placement, true)?;
         let joins = self.check_joins((id, job, charged), placement, true)?;
         // What stays and what is promised must fit; what is leaving makes room.
-        self.check_host(id, job, placement, |attempt| !attempt.is_leaving())?;
+        self.check_host(id, job, placement, Attempt::stays)?;
         Ok(joins)
     }
 
@@ -36,8 +37,8 @@ impl Books {
         }
         let joins = self.check_joins((id, job, charged), placement, false)?;
         self.check_promises(id, placement)?;
-        self.check_host(id, job, placement, |attempt| !attempt.is_leaving())?;
-        self.check_host(id, job, placement, |attempt| attempt.holds())?;
+        self.check_host(id, job, placement, Attempt::stays)?;
+        self.check_host(id, job, placement, Attempt::uses)?;
         Ok(joins)
     }
 
@@ -83,7 +84,7 @@ impl Books {
         // Beside whom it was promised a place, and nobody else.
         let host = attempt.joins.map(|joins| joins.host);
         self.check_vacant(id, placement, host)?;
-        self.check_host(id, job, placement, |attempt| attempt.holds())
+        self.check_host(id, job, placement, Attempt::uses)
     }
 
     fn check_new(

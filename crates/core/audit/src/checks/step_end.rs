@@ -1,6 +1,7 @@
 //! What must hold when all commands of a step are done.
 
 use crate::books::Books;
+use crate::books::attempt::Attempt;
 use crate::violation::Violation;
 use deepshare_engine::{AttemptState, CapacityMode};
 use deepshare_model::JobId;
@@ -14,7 +15,7 @@ impl Books {
             }
         }
         for &node in &self.step.host_due {
-            let used = self.host_use(node, |attempt| !attempt.is_leaving());
+            let used = self.host_use(node, Attempt::stays);
             let capacity = self.nodes[node.index()].spec.capacity;
             if !used.fits(capacity) {
                 return Err(Violation::HostOverdrawn { node, used, capacity });
@@ -24,13 +25,16 @@ impl Books {
         self.check_served()
     }
 
-    /// No reservation waits while nobody is leaving who could be in its way: on its nodes, or in
+    /// No reservation waits while nobody is leaving or shrinking who could be in its way: on its nodes, or in
     /// its tenant's family where quotas bind.
     pub fn check_reservations(&self) -> Result<(), Violation> {
         for (id, attempt) in self.live_attempts().filter(|(_, attempt)| attempt.is_reserved()) {
             let on_nodes = attempt.placement.iter().any(|slice| {
                 let holders = self.nodes[slice.node.index()].holders.iter().flatten();
-                holders.into_iter().any(|holder| self.attempts[holder.index()].is_leaving())
+                holders.into_iter().any(|holder| {
+                    let holder = &self.attempts[holder.index()];
+                    holder.is_leaving() || holder.shrinks_from.is_some()
+                })
             });
             let awaited = on_nodes || self.quota_is_leaving(attempt.job);
             if !awaited {

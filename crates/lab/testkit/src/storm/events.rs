@@ -254,7 +254,9 @@ impl Source {
                 trust_domain: TrustDomainId(u32::from(rng.random_bool(0.1))),
             },
             profile: rng.random_bool(0.9).then(|| ProfileClassId(rng.random_range(0..CLASSES))),
-            recommended: None,
+            recommended: rng
+                .random_bool(0.6)
+                .then(|| Resources { cpu_milli: rng.random_range(0..3_000), memory_mib: 0 }),
             requested_time: None,
         };
         let job = JobId::from_index(engine.state().jobs().len());
@@ -273,7 +275,7 @@ impl Source {
             true => AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1)),
             false => live[rng.random_range(0..live.len())],
         };
-        match rng.random_range(0..27) {
+        match rng.random_range(0..31) {
             0..4 => Event::Bound { attempt },
             4..10 => Event::Running { attempt },
             10..13 => {
@@ -290,6 +292,8 @@ impl Source {
             20 => Event::StartOverdue { attempt },
             21 => Event::Terminating { attempt, until: self.now },
             22..24 => Event::EvictionRefused { attempt },
+            24..27 => Event::Resized { attempt },
+            27 => Event::ResizeRefused { attempt },
             _ => Event::Checkpoint { attempt, work: span(rng), restart: span(rng) },
         }
     }
