@@ -7,7 +7,9 @@ use super::sharing;
 use super::story::{JobTruth, Story};
 use super::words::{Word, Words};
 use deepshare_engine::{BindFailure, Event};
-use deepshare_model::{Class, Demand, JobId, JobSpec, NodeId, Outcome, Sharing, Span, TenantId};
+use deepshare_model::{
+    Class, Demand, JobId, JobSpec, NodeId, Outcome, Resources, Sharing, Span, TenantId,
+};
 
 type Run = fn(&mut Story, &mut Words<'_>, &'static str) -> Result<(), Fault>;
 
@@ -171,6 +173,7 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
         "estimate",
         "cpus",
         "memory",
+        "enough-cpus",
         "gpu-memory",
         "profile",
         "share",
@@ -193,6 +196,10 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
                 estimate = if value.text == "none" { None } else { Some(value.span()?) };
             }
             "cpus" => spec.demand.per_gpu.cpu_milli = value.milli()?,
+            "enough-cpus" => {
+                let cpu_milli = value.milli()?;
+                spec.recommended = Some(Resources { cpu_milli, memory_mib: 0 });
+            }
             "memory" => spec.demand.per_gpu.memory_mib = value.count(0, u32::MAX)?.into(),
             "gpu-memory" => spec.demand.gpu_memory_mib = value.count(0, u32::MAX)?,
             "profile" => spec.profile = Some(story.names.profile(value.text)),
