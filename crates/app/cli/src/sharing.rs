@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use crate::settings::{ProfilesFrom, Settings};
 use crate::{lucid, terminal};
 use deepshare_interference::{
-    Assignment, ContentionModel, PairOptions, PairTable, RetentionMatrix, read_pairs, read_profiles,
+    Assignment, ContentionModel, Coverage, PairOptions, PairTable, RetentionMatrix, read_pairs,
+    read_profiles,
 };
 use deepshare_lucid::{place_forecast, read_forecast, read_scores};
 use deepshare_model::Time;
@@ -36,7 +37,10 @@ pub fn interference(
     let pairs = pairs(settings)?;
     let (catalogue, mechanism) = (&assignment.catalogue, settings.sharing.mechanism);
     let model = ContentionModel::default();
-    let (truth, _) = RetentionMatrix::truth(catalogue, pairs.as_ref(), &model, mechanism);
+    let (truth, coverage) = RetentionMatrix::truth(catalogue, pairs.as_ref(), &model, mechanism);
+    if let Some(pairs) = &pairs {
+        say_coverage(&pairs.file, &coverage);
+    }
     let r_squared = f64::from(settings.sharing.prediction_r2_milli) / 1_000.0;
     let (predicted, _) = truth.estimated(r_squared, settings.seed());
     let mut interference = Interference::new(&assignment, &truth, &predicted);
@@ -75,6 +79,20 @@ pub fn forecast(settings: &Settings, trace: &Trace) -> Result<Option<(Time, Vec<
     let milli = |jobs: f64| (jobs.clamp(0.0, 1e9) * 1_000.0).round() as u64;
     let rows = forecast.rows.iter().skip(passed).map(|row| milli(row.jobs)).collect();
     Ok(Some((Time::from_secs(from_s.unsigned_abs()), rows)))
+}
+
+/// Says how much of what is asked a file of pairs answers.
+fn say_coverage(file: &str, coverage: &Coverage) {
+    let share = 100.0 * coverage.table_share();
+    let unfit = coverage.does_not_fit().len();
+    let mut text = format!("note: {share:.1} % of ordered pairs of profiles are in {file}");
+    if unfit > 0 {
+        text += &format!(
+            "; it says of {unfit} pairs that they do not fit into memory: whether they share is \
+             decided by the memory of their profiles"
+        );
+    }
+    terminal::say(&text);
 }
 
 /// Says where profiles and slowdowns come from.

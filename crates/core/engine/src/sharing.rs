@@ -340,6 +340,17 @@ impl State {
         same.map(|(kind, hosts)| (kind, hosts))
     }
 
+    /// True if any job of a pool so far looks for partners.
+    pub fn looks_for_partners(&self, pool: PoolId) -> bool {
+        !self.pools[pool.index()].hosts.asks.asks.is_empty()
+    }
+
+    /// True if some job of a pool, charged to a class, waits for devices or a partner and was refused
+    /// both before.
+    pub fn is_anybody_hungry(&self, pool: PoolId, charge: Class) -> bool {
+        !self.pools[pool.index()].hosts.asks.hungry[charge as usize].is_empty()
+    }
+
     /// Hosts of one kind, those expected to end first leading.
     pub fn hosts_of_kind(
         &self,

@@ -119,17 +119,18 @@ impl Policy for DeepShare {
         };
         guard::refresh(draft, self.settings.gang_guard, spill);
         draft.hold_back(true);
-        if self.colocates() {
+        let shares = self.colocates() && draft.state().looks_for_partners(draft.pool());
+        if shares {
             self.revoke_degraded(draft);
             self.hear_of_hosts(draft);
         }
         let mut pressure = self.begin_phase(draft, Class::Guaranteed);
-        serve(draft, order, Class::Guaranteed, self.colocates(), |draft, job, known| {
+        serve(draft, order, Class::Guaranteed, shares, |draft, job, known| {
             self.start_guaranteed(draft, job, known, &mut pressure)
         });
         self.serve_guarded(draft);
         let mut pressure = self.begin_phase(draft, Class::BestEffort);
-        serve(draft, order, Class::BestEffort, self.colocates(), |draft, job, known| {
+        serve(draft, order, Class::BestEffort, shares, |draft, job, known| {
             self.start_best_effort(draft, job, known, &mut pressure)
         });
         // Whoever joins a queue before the next slot; all others have reasons of their own.

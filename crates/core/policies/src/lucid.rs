@@ -13,8 +13,8 @@
 //!
 //! Profiler: jobs that have never run and ask for at most 8 GPUs first run on nodes of their own,
 //! smallest first, for at most 200 s, then make room when somebody waits; one more node while more
-//! than 10 wait for it. Off by default where each tenant has its own nodes, as those nodes would be
-//! taken from one of them.
+//! than 10 wait for it. Never where each tenant has its own nodes, as those nodes would be taken from
+//! one of them.
 //!
 //! Deviations: profiling costs its time and counts as work done as far as restarts allow (in the
 //! artifact both are free); the extra node leaves as soon as it is empty and at most 10 wait, since
@@ -23,7 +23,9 @@
 //! Cost: O(keys · hosts of their size + placed) a round.
 
 use crate::in_order::serve_in_order;
-use deepshare_engine::{Draft, HostKind, PairTerms, Policy, Rank, Reason, Slice, State};
+use deepshare_engine::{
+    CapacityMode, Draft, HostKind, PairTerms, Policy, Rank, Reason, Slice, State,
+};
 use deepshare_model::{AttemptId, Devices, JobId, NodeId, PoolId, Retention, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -103,11 +105,14 @@ impl Policy for Lucid {
     }
 
     fn round(&mut self, draft: &mut Draft<'_>) {
-        if self.settings.profiler_nodes > 0 {
+        // Where each tenant has its own nodes there are none to spare.
+        let own_nodes = draft.state().settings().capacity == CapacityMode::Partition;
+        let profiles = self.settings.profiler_nodes > 0 && !own_nodes;
+        if profiles {
             self.profile(draft);
         }
         if self.packs(draft) {
-            pack(draft, self.settings.profiler_nodes > 0);
+            pack(draft, profiles);
         } else {
             serve_in_order(draft);
         }
@@ -167,6 +172,7 @@ impl Lucid {
         let state = draft.state();
         let running = state.evictable(pool).filter(|a| a.placement.iter().any(|s| on(state, s)));
         let running: Vec<_> = running.map(|a| (a.id, a.running_since)).collect();
+        let busy = !running.is_empty();
         for (attempt, since) in running {
             let over = since.map_or(draft.now() + PROFILED, |since| since + PROFILED);
             if over <= draft.now() {
@@ -181,7 +187,10 @@ impl Lucid {
                 draft.refuse(job, reason);
             }
         }
-        draft.hold_back_nodes(&nodes);
+        // With nothing to profile they serve everybody: a job may be as wide as the pool.
+        if crowd > 0 || busy {
+            draft.hold_back_nodes(&nodes);
+        }
     }
 
     /// The profiler's nodes: the last of the pool, one more while many wait for them.

@@ -56,8 +56,8 @@ fn numbers(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
         let what = "is 0; say how much memory the GPUs have".to_owned();
         found.push(("sharing.gpu_memory_mib", what));
     }
-    if settings.sharing.sample_period.is_zero() {
-        let what = "is 0, which would be readings without end; use 1 or more".to_owned();
+    if settings.sharing.sample_period < deepshare_model::Span::SECOND {
+        let what = "is below 1, which would be readings without end; use 1 or more".to_owned();
         found.push(("sharing.sample_period_s", what));
     }
     if run.max_idle_steps == 0 {

@@ -164,11 +164,11 @@ impl DeepShare {
     /// at it.
     pub(super) fn begin_phase(&self, draft: &mut Draft<'_>, phase: Class) -> Pressure {
         let mut pressure = Pressure::new(phase);
-        if !self.colocates() {
+        if !self.colocates() || !draft.state().is_anybody_hungry(draft.pool(), phase) {
+            // Worked out when somebody asks.
             return pressure;
         }
         self.refresh(draft, &mut pressure);
-        self.look_at_tenants(draft.state(), &mut pressure);
         let ground = ground(draft);
         let mut bases: Vec<(u32, f64)> = Vec::new();
         let later = draft.wake_hopeful(phase, |tenant, gpus| {
@@ -211,6 +211,9 @@ impl DeepShare {
 
     /// Brings the pressure up to date with the draft.
     pub(super) fn refresh(&self, draft: &Draft<'_>, pressure: &mut Pressure) {
+        if pressure.assurance.is_empty() {
+            self.look_at_tenants(draft.state(), pressure);
+        }
         let (mark, undone) = (draft.mark(), draft.undone());
         if pressure.as_of == Some((mark, undone)) {
             return;
