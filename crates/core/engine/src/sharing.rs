@@ -374,8 +374,12 @@ impl State {
         match attempt.running_since {
             None => Span::ZERO,
             Some(since) => {
-                let since = attempt.rate_since.max(since);
-                attempt.worked + attempt.rate().work_in(self.now.saturating_since(since))
+                let elapsed = self.now.saturating_since(attempt.rate_since.max(since));
+                // Alone at full speed, as most run.
+                match attempt.beside.is_empty() {
+                    true => attempt.worked + elapsed,
+                    false => attempt.worked + attempt.rate().work_in(elapsed),
+                }
             }
         }
     }

@@ -31,7 +31,7 @@ pub(crate) enum Due {
     /// Telemetry reads a pair. Void if it has parted.
     Reads(AttemptId),
     /// The engine hears of something.
-    News(Event),
+    News(Box<Event>),
 }
 
 impl Due {

@@ -234,9 +234,9 @@ impl World {
         }
         entry.heard_by = entry.heard_by.max(at);
         if let Some(double) = double {
-            self.queue.push(at.max(now + double), Due::News(event.clone()));
+            self.queue.push(at.max(now + double), Due::News(Box::new(event.clone())));
         }
-        self.queue.push(at, Due::News(event));
+        self.queue.push(at, Due::News(Box::new(event)));
     }
 
     /// A binding takes effect, or fails.
@@ -358,7 +358,7 @@ impl World {
             true => Event::ResizeRefused { attempt },
             false => Event::Resized { attempt },
         };
-        self.queue.push(at, Due::News(event));
+        self.queue.push(at, Due::News(Box::new(event)));
     }
 
     /// Ends a stint before the job's end: what it did is kept as far as checkpoints go.
