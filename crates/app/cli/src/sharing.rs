@@ -38,12 +38,15 @@ pub fn interference(
     let (catalogue, mechanism) = (&assignment.catalogue, settings.sharing.mechanism);
     let model = ContentionModel::default();
     let (truth, coverage) = RetentionMatrix::truth(catalogue, pairs.as_ref(), &model, mechanism);
-    if let Some(pairs) = &pairs {
-        say_coverage(&pairs.file, &coverage);
-    }
     let r_squared = f64::from(settings.sharing.prediction_r2_milli) / 1_000.0;
     let (predicted, _) = truth.estimated(r_squared, settings.seed());
     let mut interference = Interference::new(&assignment, &truth, &predicted);
+    interference.notes = pairs.iter().map(|pairs| covered(&pairs.file, &coverage)).collect();
+    if assignment.averaged > 0 {
+        let count = assignment.averaged;
+        let note = format!("rows of {count} profiles differ; their means are taken");
+        interference.notes.push(note);
+    }
     interference.device_memory_mib = settings.sharing.gpu_memory_mib;
     interference.sample_period = settings.sharing.sample_period;
     interference.sample_noise = f64::from(settings.sharing.noise_milli) / 1_000.0;
@@ -81,18 +84,18 @@ pub fn forecast(settings: &Settings, trace: &Trace) -> Result<Option<(Time, Vec<
     Ok(Some((Time::from_secs(from_s.unsigned_abs()), rows)))
 }
 
-/// Says how much of what is asked a file of pairs answers.
-fn say_coverage(file: &str, coverage: &Coverage) {
+/// How much of what is asked a file of pairs answers.
+fn covered(file: &str, coverage: &Coverage) -> String {
     let share = 100.0 * coverage.table_share();
     let unfit = coverage.does_not_fit().len();
-    let mut text = format!("note: {share:.1} % of ordered pairs of profiles are in {file}");
+    let mut text = format!("{share:.1} % of ordered pairs of profiles are in {file}");
     if unfit > 0 {
         text += &format!(
             "; it says of {unfit} pairs that they do not fit into memory: whether they share is \
              decided by the memory of their profiles"
         );
     }
-    terminal::say(&text);
+    text
 }
 
 /// Says where profiles and slowdowns come from.
@@ -107,5 +110,8 @@ pub fn advise(settings: &Settings, runs: &[SimSettings]) {
         Some(path) => format!("{}, others by the contention model", path.display()),
         None => "by the contention model".to_owned(),
     };
+    for note in &interference.notes {
+        terminal::say(&format!("note: {note}"));
+    }
     terminal::say(&format!("sharing: {classes} profiles, {from}; slowdowns {slowdowns}"));
 }

@@ -1,16 +1,19 @@
 //! The same inputs give the same results, on any number of threads, in any process.
 
 use deepshare_engine::CapacityMode;
+use deepshare_interference::{Assignment, ContentionModel, Mechanism, RetentionMatrix};
 use deepshare_metrics::result_hash;
 use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{
-    Actuation, Classes, Delay, Estimator, OutageModel, Outages, SimError, SimSettings, Watch,
-    compat, simulate, simulate_all,
+    Actuation, Classes, Delay, Estimator, Interference, OutageModel, Outages, SharedInterference,
+    SimError, SimSettings, Watch, compat, simulate, simulate_all,
 };
+use deepshare_trace::Trace;
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 /// Why no results can be compared.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +98,15 @@ fn cases() -> Vec<(String, SimSettings)> {
     cases
 }
 
+/// Drawn profiles, for policies that share.
+fn interference(trace: &Trace) -> SharedInterference {
+    let assignment = Assignment::drawn(trace, 11);
+    let (catalogue, model) = (&assignment.catalogue, ContentionModel::default());
+    let (truth, _) = RetentionMatrix::truth(catalogue, None, &model, Mechanism::Mps);
+    let (predicted, _) = truth.estimated(0.902, 11);
+    Arc::new(Interference::new(&assignment, &truth, &predicted))
+}
+
 /// Replays a generated week in every case on so many threads. One line for each case: its name,
 /// the hash of its results, and counts that a hash of results may not show.
 ///
@@ -102,7 +114,11 @@ fn cases() -> Vec<(String, SimSettings)> {
 /// If a replay fails or there are no threads.
 pub fn hashes(threads: NonZeroUsize) -> Result<String, DeterminismError> {
     let (trace, cluster) = venus_like(11, &GeneratorOptions::days(7));
-    let (names, settings): (Vec<String>, Vec<SimSettings>) = cases().into_iter().unzip();
+    let (names, mut settings): (Vec<String>, Vec<SimSettings>) = cases().into_iter().unzip();
+    let shared = interference(&trace);
+    for settings in settings.iter_mut().filter(|settings| settings.policy.shares()) {
+        settings.interference = Some(shared.clone());
+    }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
     let pool = pool.map_err(|why| DeterminismError::Threads { threads, why })?;
     let watch = Watch::default();

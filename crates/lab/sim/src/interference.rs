@@ -31,6 +31,8 @@ pub struct Interference {
     pub sample_period: Span,
     /// Standard deviation of a sample's error, as a share of the true retention.
     pub sample_noise: f64,
+    /// What people should know about where it comes from.
+    pub notes: Vec<String>,
 }
 
 impl Interference {
@@ -59,6 +61,7 @@ impl Interference {
             device_memory_mib: 24_576,
             sample_period: Span::from_secs(10),
             sample_noise: 0.03,
+            notes: Vec::new(),
         }
     }
 

@@ -271,6 +271,7 @@ fn interference(rng: &mut Pcg64Mcg, trace: &Trace) -> SharedInterference {
         device_memory_mib: one(rng, &[0, 24_000, 40_000]),
         sample_period: Span(rng.random_range(1..=30_000_000)),
         sample_noise: one(rng, &[0.0, 0.03, 0.2]),
+        notes: Vec::new(),
     })
 }
 
