@@ -9,11 +9,14 @@ mod steady;
 mod world;
 mod worst;
 
+use deepshare_interference::{Assignment, ContentionModel, Mechanism, RetentionMatrix};
 use deepshare_policies::PolicyConfig;
-use deepshare_sim::SimSettings;
+use deepshare_sim::{Interference, SharedInterference, SimSettings};
+use deepshare_trace::generate::{GeneratorOptions, venus_like};
 pub use inputs::{ALL_GPUS, Inputs};
 use plot::{Panel, Point};
 use std::fmt::Write;
+use std::sync::Arc;
 pub use steady::Steady;
 use steady::{Figures, RUNS, SEED};
 pub use world::{STEP, World};
@@ -58,7 +61,10 @@ pub fn report(instants: u32) -> Report {
     let worst = worst::measure(&literal);
     drop(literal);
     let (_, of_spill) = usual(true, (ALL_GPUS, WAITING), instants);
-    let mut text = usual_table(&[("off", &of_literal), ("on", &of_spill)], instants);
+    let sharing = SimSettings { interference: Some(twenty_profiles()), ..settings(false) };
+    let of_sharing = usual_of(&sharing, (ALL_GPUS, WAITING), instants).1;
+    let cases = [("off", &of_literal), ("on", &of_spill), ("off, two jobs a GPU", &of_sharing)];
+    let mut text = usual_table(&cases, instants);
     text.push_str(&worst_table(&worst));
     let measured = SIZES.map(|size| (size, usual(false, size, instants).1));
     let mut growth: Vec<((u32, u32), &Figures)> =
@@ -95,9 +101,27 @@ fn panels(growth: &[((u32, u32), &Figures)]) -> [Panel; 2] {
 /// The usual state of so many GPUs and waiting jobs, warmed over half as many instants as are
 /// measured, and its figures.
 fn usual(spill: bool, (gpus, waiting): (u32, u32), instants: u32) -> (Steady, Figures) {
-    let steady = Steady::warmed(&settings(spill), gpus, waiting, instants / 2);
+    usual_of(&settings(spill), (gpus, waiting), instants)
+}
+
+fn usual_of(
+    settings: &SimSettings,
+    (gpus, waiting): (u32, u32),
+    instants: u32,
+) -> (Steady, Figures) {
+    let steady = Steady::warmed(settings, gpus, waiting, instants / 2);
     let figures = steady.measure(instants);
     (steady, figures)
+}
+
+/// The built-in profiles, and what a predictor of the usual quality says of them.
+fn twenty_profiles() -> SharedInterference {
+    let no_jobs = venus_like(SEED, &GeneratorOptions { jobs: 1, ..GeneratorOptions::days(1) }).0;
+    let assignment = Assignment::drawn(&no_jobs, SEED);
+    let (catalogue, model) = (&assignment.catalogue, ContentionModel::default());
+    let (truth, _) = RetentionMatrix::truth(catalogue, None, &model, Mechanism::Mps);
+    let (predicted, _) = truth.estimated(0.902, SEED);
+    Arc::new(Interference::new(&assignment, &truth, &predicted))
 }
 
 fn say(text: &mut String, more: impl std::fmt::Display) {

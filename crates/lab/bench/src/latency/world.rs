@@ -9,7 +9,7 @@ use super::inputs::Inputs;
 use deepshare_audit::Auditor;
 use deepshare_engine::{Command, Engine, Event};
 use deepshare_model::{
-    AttemptId, Class, JobId, JobSpec, NodeId, Outcome, PoolId, Span, TenantId, Time,
+    AttemptId, Class, JobId, JobSpec, NodeId, Outcome, PoolId, ProfileClassId, Span, TenantId, Time,
 };
 use deepshare_policies::PolicyConfig;
 use deepshare_predict::RunningMean;
@@ -54,6 +54,8 @@ pub struct World {
     /// Beneficiary of the last eviction.
     last_beneficiary: Option<JobId>,
     commands: Vec<Command>,
+    /// Profile classes that jobs take in turn; 0: jobs have none, and share with nobody.
+    classes: usize,
     /// Watches every step, where a test wants it; its time is not counted.
     pub auditor: Option<Auditor>,
 }
@@ -79,8 +81,12 @@ impl World {
             tally: Tally::default(),
             last_beneficiary: None,
             commands: Vec::new(),
+            classes: settings.interference.as_ref().map_or(0, |shared| shared.classes.len()),
             auditor,
         };
+        if let Some(shared) = &settings.interference {
+            world.tell(Event::Retentions { table: shared.predicted.clone() });
+        }
         // Users are known: else the whole queue would be of jobs without an estimate.
         for (spec, duration) in &inputs.jobs {
             world.means.learn(spec.user, spec.tenant, *duration);
@@ -196,6 +202,10 @@ impl World {
         let (spec, duration) = &inputs.jobs[self.taken % inputs.jobs.len()];
         self.taken += 1;
         let mut spec = spec.clone();
+        if self.classes > 0 {
+            spec.profile = Some(ProfileClassId::from_index(self.taken % self.classes));
+            spec.sharing.consent = true;
+        }
         if spec.class == Class::Guaranteed && !self.has_room(&spec) {
             spec.class = Class::BestEffort;
         }
