@@ -1,19 +1,17 @@
 //! The same inputs give the same results, on any number of threads, in any process.
 
+use crate::interference::drawn_interference;
 use deepshare_engine::CapacityMode;
-use deepshare_interference::{Assignment, ContentionModel, Mechanism, RetentionMatrix};
 use deepshare_metrics::result_hash;
 use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{
-    Actuation, Classes, Delay, Estimator, Interference, OutageModel, Outages, SharedInterference,
-    SimError, SimSettings, Watch, compat, simulate, simulate_all,
+    Actuation, Classes, Delay, Estimator, OutageModel, Outages, SimError, SimSettings, Watch,
+    compat, simulate, simulate_all,
 };
-use deepshare_trace::Trace;
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 /// Why no results can be compared.
 #[derive(Debug, thiserror::Error)]
@@ -98,15 +96,6 @@ fn cases() -> Vec<(String, SimSettings)> {
     cases
 }
 
-/// Drawn profiles, for policies that share.
-fn interference(trace: &Trace) -> SharedInterference {
-    let assignment = Assignment::drawn(trace, 11);
-    let (catalogue, model) = (&assignment.catalogue, ContentionModel::default());
-    let (truth, _) = RetentionMatrix::truth(catalogue, None, &model, Mechanism::Mps);
-    let (predicted, _) = truth.estimated(0.902, 11);
-    Arc::new(Interference::new(&assignment, &truth, &predicted))
-}
-
 /// Replays a generated week in every case on so many threads. One line for each case: its name,
 /// the hash of its results, and counts that a hash of results may not show.
 ///
@@ -115,7 +104,7 @@ fn interference(trace: &Trace) -> SharedInterference {
 pub fn hashes(threads: NonZeroUsize) -> Result<String, DeterminismError> {
     let (trace, cluster) = venus_like(11, &GeneratorOptions::days(7));
     let (names, mut settings): (Vec<String>, Vec<SimSettings>) = cases().into_iter().unzip();
-    let shared = interference(&trace);
+    let shared = drawn_interference(&trace, 11);
     for settings in settings.iter_mut().filter(|settings| settings.policy.shares()) {
         settings.interference = Some(shared.clone());
     }

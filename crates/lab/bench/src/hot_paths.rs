@@ -38,7 +38,7 @@ impl HotPath {
 }
 
 /// Every hot path, in the order of the report.
-pub const ALL: [HotPath; 23] = [
+pub const ALL: [HotPath; 24] = [
     HotPath {
         name: "engine-job",
         unit: "job submitted, placed, run and ended, 1,000 GPUs",
@@ -135,6 +135,7 @@ pub const ALL: [HotPath; 23] = [
     replay("replay-srtf", whole::srtf),
     replay("replay-qssf", whole::qssf),
     replay("replay-tiresias", whole::tiresias),
+    replay("replay-lucid", whole::lucid),
     replay("replay-easy-backfill", whole::easy_backfill),
     replay("replay-conservative-backfill", whole::conservative_backfill),
     replay("replay-elastic-quota", whole::elastic_quota),

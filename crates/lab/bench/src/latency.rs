@@ -9,14 +9,13 @@ mod steady;
 mod world;
 mod worst;
 
-use deepshare_interference::{Assignment, ContentionModel, Mechanism, RetentionMatrix};
+use crate::interference::drawn_interference;
 use deepshare_policies::PolicyConfig;
-use deepshare_sim::{Interference, SharedInterference, SimSettings};
+use deepshare_sim::SimSettings;
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
 pub use inputs::{ALL_GPUS, Inputs};
 use plot::{Panel, Point};
 use std::fmt::Write;
-use std::sync::Arc;
 pub use steady::Steady;
 use steady::{Figures, RUNS, SEED};
 pub use world::{STEP, World};
@@ -61,7 +60,9 @@ pub fn report(instants: u32) -> Report {
     let worst = worst::measure(&literal);
     drop(literal);
     let (_, of_spill) = usual(true, (ALL_GPUS, WAITING), instants);
-    let sharing = SimSettings { interference: Some(twenty_profiles()), ..settings(false) };
+    let any = venus_like(SEED, &GeneratorOptions { jobs: 1, ..GeneratorOptions::days(1) }).0;
+    let shared = drawn_interference(&any, SEED);
+    let sharing = SimSettings { interference: Some(shared), ..settings(false) };
     let of_sharing = usual_of(&sharing, (ALL_GPUS, WAITING), instants).1;
     let cases = [("off", &of_literal), ("on", &of_spill), ("off, two jobs a GPU", &of_sharing)];
     let mut text = usual_table(&cases, instants);
@@ -112,16 +113,6 @@ fn usual_of(
     let steady = Steady::warmed(settings, gpus, waiting, instants / 2);
     let figures = steady.measure(instants);
     (steady, figures)
-}
-
-/// The built-in profiles, and what a predictor of the usual quality says of them.
-fn twenty_profiles() -> SharedInterference {
-    let no_jobs = venus_like(SEED, &GeneratorOptions { jobs: 1, ..GeneratorOptions::days(1) }).0;
-    let assignment = Assignment::drawn(&no_jobs, SEED);
-    let (catalogue, model) = (&assignment.catalogue, ContentionModel::default());
-    let (truth, _) = RetentionMatrix::truth(catalogue, None, &model, Mechanism::Mps);
-    let (predicted, _) = truth.estimated(0.902, SEED);
-    Arc::new(Interference::new(&assignment, &truth, &predicted))
 }
 
 fn say(text: &mut String, more: impl std::fmt::Display) {

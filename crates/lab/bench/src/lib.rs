@@ -12,6 +12,7 @@
 
 pub mod determinism;
 pub mod hot_paths;
+mod interference;
 pub mod latency;
 pub mod preset;
 pub mod replays;

@@ -1,5 +1,6 @@
 //! Whole replays of a generated three-day history.
 
+use crate::interference::drawn_interference;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{Estimator, SimSettings, Watch, simulate};
 use deepshare_trace::generate::{GeneratorOptions, venus_like};
@@ -20,6 +21,9 @@ fn replay(policy: &str, units: u32) {
     let mut settings = SimSettings::new(policy);
     if settings.policy.name() == "qssf" {
         settings.estimates = Estimator::RunningMean;
+    }
+    if settings.policy.name() == "lucid" {
+        settings.interference = Some(drawn_interference(&trace, 0));
     }
     for _ in 0..units {
         let run = simulate(&trace, &cluster, &settings, &Watch::default());
@@ -46,6 +50,11 @@ pub(super) fn qssf(units: u32) {
 
 pub(super) fn tiresias(units: u32) {
     replay("tiresias", units);
+}
+
+/// With drawn profiles: the one that packs whatever it can.
+pub(super) fn lucid(units: u32) {
+    replay("lucid", units);
 }
 
 pub(super) fn easy_backfill(units: u32) {
