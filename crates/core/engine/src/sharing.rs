@@ -572,7 +572,6 @@ impl State {
     /// True if a partner could be started on the devices of an attempt: they work, they are of its
     /// pool still, nobody else is promised them, and whoever is there stays.
     pub fn takes_partner(&self, host: &Attempt) -> bool {
-        let stays = (AttemptState::Binding..AttemptState::Terminating).contains(&host.state);
         let pool = self.pool_of(host.job);
         let open = |slice: &Slice| {
             let node = &self.nodes[slice.node.index()];
@@ -580,6 +579,6 @@ impl State {
             let ours = node.spec.pool == pool && !node.is_held_back();
             ours && slice.devices.minus(free).is_empty()
         };
-        stays && host.beside.is_empty() && host.placement.iter().all(open)
+        host.is_evictable() && host.beside.is_empty() && host.placement.iter().all(open)
     }
 }

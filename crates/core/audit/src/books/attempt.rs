@@ -60,6 +60,11 @@ impl Attempt {
         self.is_live() && !self.is_reserved()
     }
 
+    /// Started and not ending: it may be asked to give its devices back.
+    pub fn is_evictable(&self) -> bool {
+        (AttemptState::Binding..AttemptState::Terminating).contains(&self.state())
+    }
+
     /// What it uses beside each GPU when all that leaves or shrinks has done so.
     pub fn stays(&self) -> Option<Resources> {
         (!self.is_leaving()).then_some(self.per_gpu)

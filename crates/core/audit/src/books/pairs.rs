@@ -44,23 +44,14 @@ impl Pair {
     }
 }
 
-/// The entry for two profile classes.
-pub(crate) fn predicted(
-    table: &RetentionTable,
-    own: ProfileClassId,
-    other: ProfileClassId,
-) -> Option<Retention> {
-    table.rows.get(own.index())?.get(other.index()).copied()
-}
-
 impl Books {
     /// Who shares an attempt's devices, and what the attempt is believed to keep beside it.
     pub fn partner_of(&self, id: AttemptId) -> Option<(AttemptId, Retention)> {
-        if let Some(pair) = self.pairs.get(&id) {
-            return Some((pair.host, pair.keeps[0]));
+        let (joined, pair) = self.pair_of(id)?;
+        match joined == id {
+            true => Some((pair.host, pair.keeps[0])),
+            false => Some((joined, pair.keeps[1])),
         }
-        let (joined, pair) = self.pairs.iter().find(|(_, pair)| pair.host == id)?;
-        Some((*joined, pair.keeps[1]))
     }
 
     /// The pair that an attempt is part of.

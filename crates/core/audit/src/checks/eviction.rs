@@ -1,8 +1,9 @@
 //! Who may be evicted, and which reservations may be given up.
 
 use crate::books::Books;
+use crate::books::attempt::Attempt;
 use crate::violation::Violation;
-use deepshare_engine::{AttemptState, CapacityMode, EvictReason, NodeCondition};
+use deepshare_engine::{CapacityMode, EvictReason, NodeCondition};
 use deepshare_model::{AttemptId, Class, Epoch, NodeId};
 
 impl Books {
@@ -13,14 +14,7 @@ impl Books {
         reason: EvictReason,
         preempts_guaranteed: bool,
     ) -> Result<(), Violation> {
-        let attempt = self.attempt(id)?;
-        let state = attempt.state();
-        if !(AttemptState::Binding..AttemptState::Terminating).contains(&state) {
-            return Err(Violation::NotEvictable { attempt: id, state });
-        }
-        if epoch != self.epoch {
-            return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
-        }
+        let attempt = self.check_asked(id, epoch)?;
         let job = self.job(attempt.job)?;
         let lost = |node: NodeId| self.nodes[node.index()].condition == NodeCondition::Lost;
         let caused = match reason {
@@ -40,6 +34,18 @@ impl Books {
             return Err(Violation::GuaranteedPreempted { attempt: id, job: attempt.job });
         }
         Ok(())
+    }
+
+    /// Whoever is asked to give something back runs, and is asked in the current term.
+    pub fn check_asked(&self, id: AttemptId, epoch: Epoch) -> Result<&Attempt, Violation> {
+        let attempt = self.attempt(id)?;
+        if !attempt.is_evictable() {
+            return Err(Violation::NotEvictable { attempt: id, state: attempt.state() });
+        }
+        if epoch != self.epoch {
+            return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
+        }
+        Ok(attempt)
     }
 
     pub fn check_release_reservation(&self, id: AttemptId) -> Result<(), Violation> {

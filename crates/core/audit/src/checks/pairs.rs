@@ -1,10 +1,10 @@
 //! Who may share devices, and who of a pair may be sent away.
 
 use crate::books::Books;
-use crate::books::pairs::{Joining, Pair, predicted};
+use crate::books::pairs::{Joining, Pair};
 use crate::share_rules::ShareRules;
 use crate::violation::Violation;
-use deepshare_engine::{AttemptState, EvictReason, Placement};
+use deepshare_engine::{EvictReason, Placement};
 use deepshare_model::{AttemptId, Class, JobId, Retention, TenantId};
 
 impl Books {
@@ -116,7 +116,7 @@ impl Books {
             return Some([Retention::WHOLE; 2]);
         }
         let table = &self.retentions;
-        Some([predicted(table, own, other)?, predicted(table, other, own)?])
+        Some([table.get(own, other)?, table.get(other, own)?])
     }
 
     /// A pair is watched when it begins, and nobody else is; both are predicted to keep what its
@@ -180,8 +180,7 @@ impl Books {
     pub fn check_degraded_part(&self) -> Result<(), Violation> {
         let stays = |id: AttemptId| {
             let attempt = &self.attempts[id.index()];
-            let started = AttemptState::Binding..AttemptState::Terminating;
-            started.contains(&attempt.state()) && attempt.spared_until <= self.now
+            attempt.is_evictable() && attempt.spared_until <= self.now
         };
         let mut degraded = self.pairs.iter().filter(|(_, pair)| pair.degraded);
         match degraded.find(|(joined, pair)| stays(**joined) && stays(pair.host)) {

@@ -7,7 +7,7 @@ use crate::books::job::Job;
 use crate::books::node::Node;
 use crate::feasible::Offer;
 use crate::violation::Violation;
-use deepshare_engine::{AttemptState, CapacityMode, Placement, Placer, Preemption};
+use deepshare_engine::{CapacityMode, Placement, Placer, Preemption};
 use deepshare_model::{AttemptId, Class, Devices, GpuTypeId, JobId, Resources, Time};
 
 impl Books {
@@ -148,8 +148,7 @@ impl Books {
     /// True if the attempt may be evicted for a guaranteed job now.
     fn is_evictable(&self, id: AttemptId) -> bool {
         let attempt = &self.attempts[id.index()];
-        let started = (AttemptState::Binding..AttemptState::Terminating).contains(&attempt.state());
-        started && self.may_go(attempt)
+        attempt.is_evictable() && self.may_go(attempt)
     }
 
     /// True if the attempt could be evicted when the victims of a reclaim were chosen.

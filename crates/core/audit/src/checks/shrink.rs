@@ -2,7 +2,6 @@
 
 use crate::books::Books;
 use crate::violation::Violation;
-use deepshare_engine::AttemptState;
 use deepshare_model::{AttemptId, Class, Epoch, Resources};
 
 impl Books {
@@ -13,14 +12,7 @@ impl Books {
         epoch: Epoch,
         to: Resources,
     ) -> Result<(), Violation> {
-        let attempt = self.attempt(id)?;
-        let state = attempt.state();
-        if !(AttemptState::Binding..AttemptState::Terminating).contains(&state) {
-            return Err(Violation::NotEvictable { attempt: id, state });
-        }
-        if epoch != self.epoch {
-            return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
-        }
+        let attempt = self.check_asked(id, epoch)?;
         let least = self.job(attempt.job)?.spec.least_per_gpu();
         let smaller = to.fits(attempt.per_gpu) && to != attempt.per_gpu;
         let free = attempt.charged == Class::BestEffort

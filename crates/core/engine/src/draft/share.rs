@@ -1,7 +1,6 @@
 //! Proposals to share devices, and hopes of doing so.
 
 use super::{Draft, Why};
-use crate::attempt::AttemptState;
 use crate::reason::{Illegal, PairTest, Reason};
 use crate::settings::CapacityMode;
 use crate::sharing::{AskKind, Company, HostKind, PairTerms};
@@ -135,7 +134,6 @@ impl Draft<'_> {
     /// True if the attempt still runs beside somebody and can be asked to leave now.
     pub fn can_revoke(&self, attempt: AttemptId) -> bool {
         let victim = self.state.attempt(attempt);
-        let running = victim.is_evictable() && victim.state >= AttemptState::Binding;
-        running && !victim.beside.is_empty() && !self.state.is_guaranteed(victim)
+        victim.is_evictable() && !victim.beside.is_empty() && !self.state.is_guaranteed(victim)
     }
 }
