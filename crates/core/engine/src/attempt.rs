@@ -1,9 +1,10 @@
 //! One try at running a job.
 
 use crate::command::EvictReason;
-use crate::sharing::{Beside, Company, HostKind};
+use crate::sharing::hosts::HostKind;
+use crate::sharing::{Beside, Company};
 use deepshare_model::{
-    AttemptId, Class, Devices, Epoch, JobId, NodeId, Resources, Retention, Span, Time,
+    AttemptId, Class, Devices, Epoch, GpuTypeId, JobId, NodeId, Resources, Retention, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,8 @@ pub(crate) struct Counted {
     pub(crate) held: bool,
     /// Its devices count as reclaimable, and it is expected to end then.
     pub(crate) reclaimable: Option<Time>,
+    /// All who share its devices count as reclaimable, and it is the first of them to end, then.
+    pub(crate) leads: Option<(GpuTypeId, Time)>,
     /// It is a guaranteed job charged as best-effort.
     pub(crate) spilled: bool,
     /// It holds its devices until then, as far as is known.

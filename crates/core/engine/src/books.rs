@@ -99,6 +99,11 @@ impl Node {
         }
     }
 
+    /// Devices that work and are promised to nobody, whoever is on them.
+    pub(crate) fn unclaimed(&self) -> Devices {
+        self.usable().minus(self.claimed)
+    }
+
     pub(crate) fn is_held_back(&self) -> bool {
         self.held_back
     }
@@ -144,6 +149,11 @@ impl Node {
             cpu_milli: room(self.room_cpu_milli, given_back.cpu_milli),
             memory_mib: room(self.room_memory_mib, given_back.memory_mib),
         }
+    }
+
+    /// CPU and host memory left, below zero while victims still hold what is promised.
+    pub(crate) fn host_balance(&self) -> (i64, i64) {
+        (self.room_cpu_milli, self.room_memory_mib)
     }
 
     /// How many GPUs the host resources of the empty node are enough for, at `per_gpu` each.

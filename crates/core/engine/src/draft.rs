@@ -254,7 +254,8 @@ impl<'a> Draft<'a> {
         self.state.put_to_sleep(key, charge, open, reason);
     }
 
-    /// Wakes every sleeper of the pool at `at`: time alone may change what they were refused for.
+    /// Wakes every sleeper of the pool that is charged to a guarantee at `at`: time alone may change
+    /// what they were refused for.
     pub fn wake_sleepers_at(&mut self, at: Time) {
         let retry = &mut self.state.pools[self.pool.index()].sleepers.retry_at;
         *retry = Some(retry.map_or(at, |earlier| earlier.min(at)));

@@ -189,11 +189,17 @@ impl Engine {
         }
         assert_eq!(id.index(), state.jobs.len(), "job ids are issued in order");
         let pool = state.tenants.spec(spec.tenant).pool;
-        let key = state.intern(SchedulingKey::of(pool, spec, state.shares));
+        let key = state.intern(SchedulingKey::of(pool, spec));
+        let profile = spec.profile.filter(|_| state.shares && spec.sharing.consent);
+        let ask = profile.map(|profile| {
+            let kind = state.queues.key(key).ask(profile);
+            state.pools[pool.index()].hosts.asks.list(kind)
+        });
         state.jobs.push(Job {
             spec: spec.clone(),
             state: JobState::Held,
             key,
+            ask,
             estimate: None,
             work: Span::ZERO,
             restart: Span::ZERO,
@@ -657,6 +663,9 @@ impl Engine {
         }
         let mut state = snapshot.state;
         state.queues.rebuild();
+        for pool in &mut state.pools {
+            pool.hosts.asks.rebuild();
+        }
         state.set_spills(policy.spills());
         state.set_shares(policy.shares());
         // What was read back fits exactly; the next job should not pay for moving all of them.

@@ -3,6 +3,7 @@
 use crate::policy::Rank;
 use crate::queue::KeyId;
 use crate::reason::Reason;
+use crate::sharing::asks::AskId;
 use deepshare_model::{AttemptId, GpuTime, GpuTypeId, JobSpec, Outcome, Span, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -39,6 +40,8 @@ pub struct Job {
     pub state: JobState,
     /// Its equivalence class among waiting jobs.
     pub key: KeyId,
+    /// What it asks of a partner, where the policy lets jobs share; `None`: it shares with nobody.
+    pub ask: Option<AskId>,
     /// Predicted total solo run time.
     pub estimate: Option<Span>,
     /// Solo run time done that need not be repeated, as of its last stop.

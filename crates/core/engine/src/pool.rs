@@ -3,7 +3,7 @@
 use crate::books::FreeIndex;
 use crate::queue::KeyId;
 use crate::reason::Reason;
-use crate::sharing::Hosts;
+use crate::sharing::hosts::Hosts;
 use crate::sleepers::Sleepers;
 use deepshare_model::{AttemptId, GpuTypeId, JobId, NodeId, NodeSpec, TenantId, Time};
 use serde::{Deserialize, Serialize};
@@ -26,8 +26,13 @@ pub struct Pool {
     pub(crate) waiting: u32,
     /// Attempts that hold or are promised devices, oldest first.
     pub(crate) live: BTreeSet<AttemptId>,
+    /// Those of them that are on their way out.
+    pub(crate) ending: BTreeSet<AttemptId>,
     /// Attempts that can be evicted for a guaranteed job, by expected end.
     pub(crate) reclaimable: BTreeSet<(Time, AttemptId)>,
+    /// Those of them who share their devices with nobody else, one for all who share the same, by
+    /// GPU type and the first expected end.
+    pub(crate) parties: BTreeSet<(GpuTypeId, Time, AttemptId)>,
     /// Guaranteed jobs' attempts charged as best-effort, by tenant and submission.
     pub(crate) spilled: BTreeSet<(TenantId, Time, AttemptId)>,
     /// Something changed since its last round.

@@ -1,11 +1,12 @@
 //! Waiting jobs, grouped by what makes them interchangeable.
 //!
 //! Two jobs with the same [`SchedulingKey`] have the same tenant, class and demand. If one cannot
-//! be placed in a round, neither can the other: a round looks at keys, not at jobs.
+//! be placed in a round, neither can the other: a round looks at keys, not at jobs. Where jobs share
+//! devices, those of a key are kept apart by what they ask of a partner.
 
 use crate::policy::Rank;
 use crate::reason::Reason;
-use crate::sharing::{AskKind, Patience};
+use crate::sharing::asks::{AskId, AskKind};
 use crate::sleepers::Rest;
 use crate::state::State;
 use deepshare_model::{
@@ -36,35 +37,45 @@ pub struct SchedulingKey {
     pub demand: Demand,
     /// What it allows.
     pub sharing: Sharing,
-    /// Its profile, where the policy lets jobs share.
-    pub profile: Option<ProfileClassId>,
 }
 
 impl SchedulingKey {
-    pub(crate) fn of(pool: PoolId, spec: &JobSpec, shares: bool) -> SchedulingKey {
+    pub(crate) fn of(pool: PoolId, spec: &JobSpec) -> SchedulingKey {
         SchedulingKey {
             pool,
             tenant: spec.tenant,
             class: spec.class,
             demand: spec.demand,
             sharing: spec.sharing,
-            profile: spec.profile.filter(|_| shares && spec.sharing.consent),
         }
+    }
+
+    /// What its jobs of a profile ask of a partner.
+    pub(crate) fn ask(&self, profile: ProfileClassId) -> AskKind {
+        let SchedulingKey { class, demand, sharing, .. } = *self;
+        AskKind { class, demand, sharing, profile }
     }
 }
 
-impl SchedulingKey {
-    /// What it asks of a partner; `None` if it shares with nobody.
-    pub fn ask(&self) -> Option<AskKind> {
-        let SchedulingKey { class, demand, sharing, .. } = *self;
-        self.profile.map(|profile| AskKind { class, demand, sharing, profile })
-    }
+/// Jobs of a key that ask the same of a partner; those that share with nobody are one part as well.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Part {
+    ask: Option<AskId>,
+    jobs: BTreeSet<(Rank, JobId)>,
+    /// The first of them.
+    head: Option<(Rank, JobId)>,
+    /// Whether they have looked for a partner, by the class charged.
+    asked: [bool; 2],
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Queue {
     key: SchedulingKey,
-    jobs: BTreeSet<(Rank, JobId)>,
+    /// In the order in which they came up.
+    parts: Vec<Part>,
+    /// Why each found no partner, if there was any to be refused, by the class charged; apart, as all
+    /// parts are scanned.
+    no_partner: Vec<[Option<Reason>; 2]>,
     /// The same by how long they wait; kept for gangs only.
     by_age: BTreeSet<(Time, JobId)>,
     /// The first of them.
@@ -75,10 +86,30 @@ struct Queue {
     refused: [Option<Reason>; 2],
     /// Where its pool lists keys with its demand.
     kind: u32,
-    /// Where its pool lists keys that look for like partners.
-    ask: Option<u32>,
-    /// How its search for partners went.
-    patience: Patience,
+}
+
+impl Queue {
+    fn part(&self, ask: Option<AskId>) -> Option<&Part> {
+        self.parts.iter().find(|part| part.ask == ask)
+    }
+
+    fn part_mut(&mut self, ask: Option<AskId>) -> &mut Part {
+        let at = self.place(ask);
+        &mut self.parts[at]
+    }
+
+    fn place(&mut self, ask: Option<AskId>) -> usize {
+        let known = self.parts.iter().position(|part| part.ask == ask);
+        known.unwrap_or_else(|| {
+            self.parts.push(Part { ask, ..Part::default() });
+            self.no_partner.push([None, None]);
+            self.parts.len() - 1
+        })
+    }
+
+    fn heads(&self) -> impl Iterator<Item = (Rank, JobId)> {
+        self.parts.iter().filter_map(|part| part.head)
+    }
 }
 
 /// Every queue of waiting jobs.
@@ -105,14 +136,13 @@ impl Queues {
             self.rests.push(Default::default());
             self.queues.push(Queue {
                 key,
-                jobs: BTreeSet::new(),
+                parts: Vec::new(),
+                no_partner: Vec::new(),
                 head: None,
                 by_age: BTreeSet::new(),
                 verdict: None,
                 refused: [None, None],
                 kind: 0,
-                ask: None,
-                patience: Patience::default(),
             });
             next
         });
@@ -150,22 +180,6 @@ impl Queues {
         self.queues[id.0 as usize].kind = kind as u32;
     }
 
-    pub(crate) fn ask(&self, id: KeyId) -> Option<u32> {
-        self.queues[id.0 as usize].ask
-    }
-
-    pub(crate) fn patience(&self, id: KeyId) -> &Patience {
-        &self.queues[id.0 as usize].patience
-    }
-
-    pub(crate) fn patience_mut(&mut self, id: KeyId) -> &mut Patience {
-        &mut self.queues[id.0 as usize].patience
-    }
-
-    pub(crate) fn set_ask(&mut self, id: KeyId, ask: u32) {
-        self.queues[id.0 as usize].ask = Some(ask);
-    }
-
     /// Why a key sleeps; out of date once it is awake.
     pub(crate) fn refused(&mut self, id: KeyId, charge: Class) -> &mut Option<Reason> {
         &mut self.queues[id.0 as usize].refused[charge as usize]
@@ -180,62 +194,132 @@ impl Queues {
         self.queues[id.0 as usize].head
     }
 
-    /// True if the queue was empty before.
-    pub(crate) fn insert(&mut self, id: KeyId, rank: Rank, job: JobId, since: Time) -> bool {
+    /// Notes why jobs that ask the same of a partner found none.
+    pub(crate) fn refuse_partner(
+        &mut self,
+        id: KeyId,
+        ask: AskId,
+        charge: Class,
+        reason: Option<Reason>,
+    ) {
+        let queue = &mut self.queues[id.0 as usize];
+        let at = queue.place(Some(ask));
+        queue.parts[at].asked[charge as usize] = true;
+        queue.no_partner[at][charge as usize] = reason;
+    }
+
+    pub(crate) fn has_asked(&self, id: KeyId, ask: AskId, charge: Class) -> bool {
+        self.queues[id.0 as usize].part(Some(ask)).is_some_and(|part| part.asked[charge as usize])
+    }
+
+    pub(crate) fn why_no_partner(&self, id: KeyId, ask: AskId, charge: Class) -> Option<&Reason> {
+        let queue = &self.queues[id.0 as usize];
+        let at = queue.parts.iter().position(|part| part.ask == Some(ask))?;
+        queue.no_partner[at][charge as usize].as_ref()
+    }
+
+    /// Whether the queue was empty before.
+    pub(crate) fn insert(
+        &mut self,
+        (id, ask): (KeyId, Option<AskId>),
+        entry: (Rank, JobId),
+        since: Time,
+    ) -> bool {
         let queue = &mut self.queues[id.0 as usize];
         if queue.key.demand.gpus > 1 {
-            queue.by_age.insert((since, job));
+            queue.by_age.insert((since, entry.1));
         }
-        let jobs = &mut queue.jobs;
-        let was_empty = jobs.is_empty();
-        let fresh = jobs.insert((rank, job));
+        let part = queue.part_mut(ask);
+        let fresh = part.jobs.insert(entry);
         debug_assert!(fresh, "a job waits once");
-        if queue.head.is_none_or(|head| (rank, job) < head) {
-            queue.head = Some((rank, job));
-        }
+        part.head = part.head.min(Some(entry)).or(Some(entry));
+        let was_empty = queue.head.is_none();
+        queue.head = queue.head.min(Some(entry)).or(Some(entry));
         was_empty
     }
 
-    /// True if the queue is empty now.
-    pub(crate) fn remove(&mut self, id: KeyId, rank: Rank, job: JobId, since: Time) -> bool {
+    /// Whether the queue is empty now.
+    pub(crate) fn remove(
+        &mut self,
+        (id, ask): (KeyId, Option<AskId>),
+        entry: (Rank, JobId),
+        since: Time,
+    ) -> bool {
         let queue = &mut self.queues[id.0 as usize];
         if queue.key.demand.gpus > 1 {
-            queue.by_age.remove(&(since, job));
+            queue.by_age.remove(&(since, entry.1));
         }
-        let jobs = &mut queue.jobs;
-        let there = jobs.remove(&(rank, job));
+        let part = queue.part_mut(ask);
+        let there = part.jobs.remove(&entry);
         debug_assert!(there, "only a waiting job leaves its queue");
-        if queue.head == Some((rank, job)) {
-            queue.head = jobs.first().copied();
+        if part.head == Some(entry) {
+            part.head = part.jobs.first().copied();
         }
-        jobs.is_empty()
+        if queue.head == Some(entry) {
+            queue.head = queue.heads().min();
+        }
+        queue.head.is_none()
     }
 
     pub(crate) fn oldest(&self, id: KeyId) -> Option<(Time, JobId)> {
         self.queues[id.0 as usize].by_age.first().copied()
     }
 
-    pub(crate) fn next_after(
-        &self,
-        id: KeyId,
-        after: Option<(Rank, JobId)>,
-    ) -> Option<(Rank, JobId)> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.queues[id.0 as usize].jobs.range((from, Bound::Unbounded)).next().copied()
+    /// The first job of a key after one, in rank order.
+    pub(crate) fn next_after(&self, id: KeyId, after: (Rank, JobId)) -> Option<(Rank, JobId)> {
+        let parts = self.queues[id.0 as usize].parts.iter();
+        parts.filter_map(|part| first_after(&part.jobs, after)).min()
     }
 
-    pub(crate) fn iter(&self, id: KeyId) -> impl Iterator<Item = JobId> {
-        self.queues[id.0 as usize].jobs.iter().map(|&(_, job)| job)
+    /// What the jobs of a key ask of partners, and whether such have looked.
+    pub(crate) fn asks(&self, id: KeyId, charge: Class) -> impl Iterator<Item = (AskId, bool)> {
+        let parts = self.queues[id.0 as usize].parts.iter().filter(|part| part.head.is_some());
+        parts.filter_map(move |part| Some((part.ask?, part.asked[charge as usize])))
     }
+
+    /// The first job of a key that asks this of a partner.
+    pub(crate) fn first_asking(&self, id: KeyId, ask: AskId) -> Option<(Rank, JobId)> {
+        self.queues[id.0 as usize].part(Some(ask))?.head
+    }
+
+    /// The first of them after one.
+    pub(crate) fn next_asking(
+        &self,
+        id: KeyId,
+        ask: AskId,
+        after: (Rank, JobId),
+    ) -> Option<(Rank, JobId)> {
+        first_after(&self.queues[id.0 as usize].part(Some(ask))?.jobs, after)
+    }
+
+    /// In rank order.
+    pub(crate) fn iter(&self, id: KeyId) -> impl Iterator<Item = JobId> {
+        let parts = &self.queues[id.0 as usize].parts;
+        let (only, several) =
+            if parts.len() > 1 { (&[][..], &parts[..]) } else { (&parts[..], &[][..]) };
+        let mut mixed: Vec<(Rank, JobId)> =
+            several.iter().flat_map(|part| part.jobs.iter().copied()).collect();
+        mixed.sort_unstable();
+        let in_order = only.iter().flat_map(|part| part.jobs.iter().copied());
+        in_order.chain(mixed).map(|(_, job)| job)
+    }
+}
+
+fn first_after(jobs: &BTreeSet<(Rank, JobId)>, after: (Rank, JobId)) -> Option<(Rank, JobId)> {
+    jobs.range((Bound::Excluded(after), Bound::Unbounded)).next().copied()
 }
 
 /// A walk over the waiting jobs of a pool in rank order, which stays valid while a draft takes
-/// jobs out of the queues. Costs O(log) a job visited, plus one visit for each key.
+/// jobs out of the queues. Costs O(log) a job visited, plus one visit for each key and, where jobs
+/// share, each of its profiles.
 #[derive(Debug)]
 pub struct Walk {
-    heap: BinaryHeap<Reverse<(Rank, JobId, KeyId)>>,
-    current: Option<(Rank, JobId, KeyId)>,
+    heap: BinaryHeap<Reverse<Stop>>,
+    current: Option<Stop>,
 }
+
+/// A job, its key, and its place among the key's parts.
+type Stop = ((Rank, JobId), KeyId, usize);
 
 impl Walk {
     /// Over all keys of the pool that have waiting jobs.
@@ -243,28 +327,32 @@ impl Walk {
         let heap = state.pools[pool.index()]
             .active_keys
             .iter()
-            .filter_map(|&key| {
-                let (rank, job) = state.queues.next_after(key, None)?;
-                Some(Reverse((rank, job, key)))
+            .flat_map(|&key| {
+                let parts = state.queues.queues[key.0 as usize].parts.iter().enumerate();
+                parts.filter_map(move |(index, part)| Some(Reverse((part.head?, key, index))))
             })
             .collect();
         Walk { heap, current: None }
     }
 
+    /// Takes up the job after the last one.
+    fn step(&mut self, state: &State) {
+        let Some((last, key, index)) = self.current.take() else { return };
+        let part = &state.queues.queues[key.0 as usize].parts[index];
+        self.heap.extend(first_after(&part.jobs, last).map(|next| Reverse((next, key, index))));
+    }
+
     /// The next job in order. Jobs of the last one's key follow unless [`Walk::skip_key`] was
     /// called since.
     pub fn next(&mut self, state: &State) -> Option<JobId> {
-        if let Some((rank, job, key)) = self.current.take()
-            && let Some((rank, job)) = state.queues.next_after(key, Some((rank, job)))
-        {
-            self.heap.push(Reverse((rank, job, key)));
-        }
+        self.step(state);
         let Reverse(entry) = self.heap.pop()?;
         self.current = Some(entry);
-        Some(entry.1)
+        Some(entry.0.1)
     }
 
-    /// Leaves out the remaining jobs of the last job's key: what refused it refuses them.
+    /// Leaves out the remaining jobs of the last job's key, of the same profile where jobs share: what
+    /// refused it refuses them.
     pub fn skip_key(&mut self) {
         self.current = None;
     }
@@ -272,19 +360,15 @@ impl Walk {
     /// Leaves out all remaining jobs of a tenant.
     pub fn skip_tenant(&mut self, state: &State, tenant: TenantId) {
         let theirs = |key: KeyId| state.queues.key(key).tenant == tenant;
-        if self.current.is_some_and(|(_, _, key)| theirs(key)) {
+        if self.current.is_some_and(|(_, key, _)| theirs(key)) {
             self.current = None;
         }
-        self.heap.retain(|&Reverse((_, _, key))| !theirs(key));
+        self.heap.retain(|&Reverse((_, key, _))| !theirs(key));
     }
 
     /// The rank of the next job without moving on, if there is one.
     pub fn peek(&mut self, state: &State) -> Option<(Rank, JobId)> {
-        if let Some((rank, job, key)) = self.current.take()
-            && let Some((rank, job)) = state.queues.next_after(key, Some((rank, job)))
-        {
-            self.heap.push(Reverse((rank, job, key)));
-        }
-        self.heap.peek().map(|&Reverse((rank, job, _))| (rank, job))
+        self.step(state);
+        self.heap.peek().map(|&Reverse((job, ..))| job)
     }
 }

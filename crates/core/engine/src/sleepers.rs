@@ -11,9 +11,7 @@ use crate::queue::{KeyId, SchedulingKey};
 use crate::reason::Reason;
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{
-    Class, Demand, GpuTypeId, Layout, NodeId, PoolId, Retention, TenantId, Time,
-};
+use deepshare_model::{Class, Demand, GpuTypeId, Layout, NodeId, PoolId, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -73,7 +71,7 @@ pub(crate) struct Sleepers {
     freed: Vec<Freed>,
     /// Tenants that came to use less of their guarantee, where guaranteed jobs spill.
     freed_quotas: BTreeSet<TenantId>,
-    /// When time alone may change what some sleeper was refused for.
+    /// When time alone may change what some sleeper charged to a guarantee was refused for.
     pub(crate) retry_at: Option<Time>,
     /// A round is under way: what its draft frees is not free yet.
     in_round: bool,
@@ -92,6 +90,10 @@ impl Sleepers {
 
     pub(crate) fn set_in_round(&mut self, in_round: bool) {
         self.in_round = in_round;
+    }
+
+    pub(crate) fn is_in_round(&self) -> bool {
+        self.in_round
     }
 
     /// Notes that a node offers other numbers of devices than before.
@@ -133,11 +135,6 @@ impl State {
             let tenants = sleepers.by_tenant.len().max(key.tenant.index() + 1);
             sleepers.by_tenant.resize_with(tenants, Vec::new);
             sleepers.by_tenant[key.tenant.index()].push(id);
-            if let Some(kind) = key.ask() {
-                let asks = &mut self.pools[key.pool.index()].hosts.asks;
-                let ask = asks.list(kind);
-                self.queues.set_ask(id, ask);
-            }
         }
         id
     }
@@ -179,12 +176,7 @@ impl State {
     /// A key has waiting jobs again.
     pub(crate) fn key_filled(&mut self, key: KeyId) {
         for charge in self.charges(key) {
-            // Hosts that came up meanwhile were not looked at for it.
-            let for_devices =
-                matches!(self.queues.rest(key, charge).sleep, Sleep::Devices | Sleep::Either);
-            if for_devices && self.queues.ask(key).is_some() {
-                self.wake_key(key, charge);
-            } else if self.queues.rest(key, charge).is_awake() {
+            if self.queues.rest(key, charge).is_awake() {
                 self.list(key, charge);
             }
         }
@@ -236,41 +228,18 @@ impl State {
         if sleep != Sleep::Quota {
             sleepers.kinds[self.queues.kind(key)].waiting[charge as usize] += 1;
         }
-        self.sync_hungry(key, charge);
     }
 
-    /// Wakes the keys of a pool that sleep for want of devices, charged to a class, and may hope for a
-    /// partner: whose best would let both keep what is enough for their tenant and size. True if time
-    /// alone may wake more.
-    pub(crate) fn wake_hopeful(
-        &mut self,
-        pool: PoolId,
-        charge: Class,
-        enough: impl FnMut(TenantId, u32) -> [Retention; 2],
-    ) -> bool {
-        let (keys, later) = self.hopeful_keys(pool, charge, enough);
-        for key in keys {
-            self.wake_key(key, charge);
-        }
-        later
+    /// Numbers of GPUs that keys of a pool ask for that sleep for want of devices, charged to a class.
+    pub fn hungry_sizes(&self, pool: PoolId, charge: Class) -> BTreeSet<u32> {
+        let kinds = self.pools[pool.index()].sleepers.kinds.iter();
+        let hungry = kinds.filter(|kind| kind.waiting[charge as usize] > 0);
+        hungry.map(|kind| kind.demand.gpus).collect()
     }
 
-    /// Notes whether a key waits for a partner, among other things.
-    pub(crate) fn sync_hungry(&mut self, key: KeyId, charge: Class) {
-        let Some(ask) = self.queues.ask(key) else { return };
-        let sleep = self.queues.rest(key, charge).sleep;
-        let hungry =
-            matches!(sleep, Sleep::Devices | Sleep::Either) && self.queues.head(key).is_some();
-        let SchedulingKey { pool, tenant, .. } = *self.queues.key(key);
-        let asks = &mut self.pools[pool.index()].hosts.asks;
-        asks.set_hungry(ask, (tenant, key), charge, hungry);
-    }
-
-    /// A key has no waiting jobs any more.
-    pub(crate) fn key_emptied(&mut self, key: KeyId) {
-        for charge in CHARGES {
-            self.sync_hungry(key, charge);
-        }
+    /// True if a key sleeps for want of devices, charged to a class: a partner may help.
+    pub fn is_hungry(&self, key: KeyId, charge: Class) -> bool {
+        matches!(self.queues.rest(key, charge).sleep, Sleep::Devices | Sleep::Either)
     }
 
     fn wake_key(&mut self, key: KeyId, charge: Class) {
@@ -281,7 +250,6 @@ impl State {
             let kind = self.queues.kind(key);
             self.pools[pool].sleepers.kinds[kind].waiting[charge as usize] -= 1;
         }
-        self.sync_hungry(key, charge);
         if self.queues.head(key).is_some() {
             self.list(key, charge);
         }
@@ -297,11 +265,17 @@ impl State {
         }
     }
 
-    /// Wakes every key of a pool.
+    /// Wakes every key of a pool: what they may hope for is not known any more either.
     pub(crate) fn wake_all_keys(&mut self, pool: PoolId) {
+        self.pools[pool.index()].hosts.asks.forget();
+        self.wake_charged(pool, &CHARGES);
+    }
+
+    /// Wakes every key of a pool, charged to some classes.
+    fn wake_charged(&mut self, pool: PoolId, charges: &[Class]) {
         let by_tenant = std::mem::take(&mut self.pools[pool.index()].sleepers.by_tenant);
         for &key in by_tenant.iter().flatten() {
-            for charge in self.charges(key) {
+            for charge in self.charges(key).filter(|charge| charges.contains(charge)) {
                 self.wake_key(key, charge);
             }
         }
@@ -317,11 +291,9 @@ impl State {
         }
         if sleepers.retry_at.is_some_and(|at| at <= now) {
             sleepers.retry_at = None;
-            sleepers.freed.clear();
-            self.wake_all_keys(pool);
-        } else {
-            self.wake_for_devices(pool);
+            self.wake_charged(pool, &[Class::Guaranteed]);
         }
+        self.wake_for_devices(pool);
         for charge in CHARGES {
             let listed = &mut self.pools[pool.index()].sleepers.awake[charge as usize];
             let mut listed = std::mem::take(listed);
@@ -394,6 +366,7 @@ impl State {
             let node = &self.nodes[id.index()];
             let (open, gpu_type) = (node.open().count(), node.spec.gpu_type);
             self.pools[pool.index()].sleepers.raise(gpu_type, open, 0);
+            self.unblock(id);
         }
         self.wake_for_devices(pool);
     }

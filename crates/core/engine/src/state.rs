@@ -159,7 +159,7 @@ impl State {
 
     /// The next waiting job of a key after a given one, in rank order.
     pub fn next_waiting(&self, key: KeyId, after: (Rank, JobId)) -> Option<(Rank, JobId)> {
-        self.queues.next_after(key, Some(after))
+        self.queues.next_after(key, after)
     }
 
     /// The gang of a key that has waited longest, and since when; `None` for jobs of one GPU.
@@ -195,6 +195,20 @@ impl State {
     pub fn reclaimable(&self, pool: PoolId) -> impl Iterator<Item = (Time, &Attempt)> {
         let by_end = self.pools[pool.index()].reclaimable.iter().rev();
         by_end.map(|&(end, attempt)| (end, self.attempt(attempt)))
+    }
+
+    /// Of those on nodes of one GPU type that share their devices only with others that could be
+    /// evicted, the first to end of each set that shares the same, and when it is expected to: those
+    /// with most time left first.
+    pub fn parties(
+        &self,
+        pool: PoolId,
+        gpu_type: GpuTypeId,
+    ) -> impl Iterator<Item = (Time, &Attempt)> {
+        let first = (gpu_type, Time::ZERO, AttemptId(0));
+        let last = (gpu_type, Time::MAX, AttemptId(u32::MAX));
+        let theirs = self.pools[pool.index()].parties.range(first..=last).rev();
+        theirs.map(|&(_, end, attempt)| (end, self.attempt(attempt)))
     }
 
     /// Attempts of a tenant's guaranteed jobs that run beyond its quota, and when their jobs were
@@ -261,8 +275,13 @@ impl State {
         let entry = self.job(job);
         match &entry.state {
             JobState::Waiting => {
-                if let Some(reason) = self.queues.why_asleep(entry.key, entry.spec.class) {
-                    return Some(reason.clone());
+                let charge = entry.spec.class;
+                if let Some(reason) = self.queues.why_asleep(entry.key, charge) {
+                    let partner = |ask| self.queues.why_no_partner(entry.key, ask, charge);
+                    let looks = self.is_hungry(entry.key, charge)
+                        && !matches!(reason, Reason::WouldDelay { .. });
+                    let no_partner = entry.ask.filter(|_| looks).and_then(partner);
+                    return Some(no_partner.unwrap_or(reason).clone());
                 }
                 let pool = &self.pools[self.pool_of(job).index()];
                 Some(pool.reasons.of(job, entry.key, entry.spec.tenant))
@@ -495,14 +514,24 @@ impl State {
         let counts =
             |node: &Node| (node.open().count(), node.usable().count(), node.obtainable().count());
         let before = counts(node);
+        // What a partner needs of a node whose hosts nobody could join.
+        let blocked = self.pools[node.spec.pool.index()].hosts.is_blocked(id);
+        let lacked = blocked.then(|| (node.unclaimed(), node.host_balance()));
         let result = change(node);
         let after = counts(node);
+        let gained = lacked.is_some_and(|(devices, (cpu, memory))| {
+            let now = node.host_balance();
+            !node.unclaimed().minus(devices).is_empty() || now.0 > cpu || now.1 > memory
+        });
         let (pool, gpu_type) = (node.spec.pool, node.spec.gpu_type.index());
         let pool = &mut self.pools[pool.index()];
         pool.free[gpu_type].change(id, before.0, after.0);
         pool.usable[gpu_type].change(id, before.1, after.1);
         pool.obtainable[gpu_type].change(id, before.2, after.2);
         self.note_offer(id, [before.0, after.0], [before.2, after.2]);
+        if gained {
+            self.unblock(id);
+        }
         result
     }
 

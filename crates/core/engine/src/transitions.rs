@@ -2,8 +2,10 @@
 
 use crate::attempt::{Attempt, AttemptState, Counted, Slice};
 use crate::command::{Command, EvictReason, Preemption};
-use crate::job::JobState;
+use crate::job::{Job, JobState};
+use crate::queue::{KeyId, SchedulingKey};
 use crate::settings::CapacityMode;
+use crate::sharing::asks::AskId;
 use crate::state::State;
 use deepshare_model::{
     AttemptId, Class, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, Span, TenantId, Time,
@@ -13,12 +15,12 @@ impl State {
     /// Takes a waiting job out of its queue.
     pub(crate) fn leave_queue(&mut self, job: JobId) {
         let entry = &self.jobs[job.index()];
-        let (key, rank, since) = (entry.key, entry.rank, entry.queued_at);
+        let (key, ask, since) = (entry.key, entry.ask, entry.queued_at);
         let pool = self.queues.key(key).pool.index();
-        if self.queues.remove(key, rank, job, since) {
+        if self.queues.remove((key, ask), (entry.rank, job), since) {
             self.pools[pool].active_keys.remove(&key);
-            self.key_emptied(key);
         }
+        self.sync_asking(key, ask);
         self.pools[pool].waiting -= 1;
         self.count_waiting(job, false);
     }
@@ -26,14 +28,23 @@ impl State {
     /// Puts a job into its queue under the rank it has.
     pub(crate) fn join_queue(&mut self, job: JobId) {
         let entry = &self.jobs[job.index()];
-        let (key, rank, since) = (entry.key, entry.rank, entry.queued_at);
+        let (key, ask, since) = (entry.key, entry.ask, entry.queued_at);
         let pool = self.queues.key(key).pool.index();
-        if self.queues.insert(key, rank, job, since) {
+        if self.queues.insert((key, ask), (entry.rank, job), since) {
             self.pools[pool].active_keys.insert(key);
             self.key_filled(key);
         }
+        self.sync_asking(key, ask);
         self.pools[pool].waiting += 1;
         self.count_waiting(job, true);
+    }
+
+    /// Keeps the list of who looks for partners in step with a queue.
+    fn sync_asking(&mut self, key: KeyId, ask: Option<AskId>) {
+        let Some(ask) = ask else { return };
+        let SchedulingKey { pool, tenant, .. } = *self.queues.key(key);
+        let first = self.queues.first_asking(key, ask);
+        self.pools[pool.index()].hosts.asks.set_first(ask, (tenant, key), first);
     }
 
     fn count_waiting(&mut self, job: JobId, waits: bool) {
@@ -46,12 +57,14 @@ impl State {
         *waiting = if waits { *waiting + gpus } else { *waiting - gpus };
     }
 
-    /// A job joined its queue: worth a round unless its kind sleeps.
+    /// A job joined its queue: worth a round unless its kind sleeps and is not the first there to look
+    /// for such a partner.
     pub(crate) fn look_at(&mut self, job: JobId) {
-        let key = self.job(job).key;
-        if self.is_awake(key) {
-            let pool = self.queues.key(key).pool.index();
-            self.pools[pool].dirty = true;
+        let Job { key, ask, .. } = *self.job(job);
+        let pool = self.queues.key(key).pool;
+        let is_new = ask.is_some_and(|ask| self.asks(pool).is_new(ask, key));
+        if is_new || self.is_awake(key) {
+            self.pools[pool.index()].dirty = true;
         }
     }
 
@@ -130,6 +143,11 @@ impl State {
     /// Moves an attempt to another state, and what the books hold of it along.
     pub(crate) fn set_attempt_state(&mut self, id: AttemptId, state: AttemptState) {
         self.attempts[id.index()].state = state;
+        let pool = self.pool_of(self.attempt(id).job).index();
+        match state {
+            AttemptState::Terminating => _ = self.pools[pool].ending.insert(id),
+            _ => _ = self.pools[pool].ending.remove(&id),
+        }
         self.sync_attempt(id);
     }
 
@@ -140,10 +158,12 @@ impl State {
         let holds = (AttemptState::Binding..AttemptState::Released).contains(&attempt.state);
         let evictable = attempt.is_evictable();
         let end = self.expected_end(attempt);
+        let reclaimable = (!guaranteed && evictable).then_some(end);
         let wanted = Counted {
             held: guaranteed && holds,
             until: holds.then_some(if evictable { end } else { self.now }),
-            reclaimable: (!guaranteed && evictable).then_some(end),
+            reclaimable,
+            leads: self.leads(attempt, reclaimable),
             spilled: !guaranteed
                 && evictable
                 && self.job(attempt.job).spec.class == Class::Guaranteed,
@@ -184,9 +204,59 @@ impl State {
         } else {
             pool.spilled.remove(&spilled);
         }
-        if wanted.reclaimable.is_some() != before.reclaimable.is_some() {
-            self.sync_reclaimable(&self.attempt(id).placement.clone());
+        self.sync_leads(id, before.leads);
+        if wanted.reclaimable != before.reclaimable {
+            for partner in self.partners(id) {
+                let (partner, leads) = (self.attempt(partner), self.attempt(partner).counted.leads);
+                let (id, wanted) = (partner.id, self.leads(partner, partner.counted.reclaimable));
+                self.attempts[id.index()].counted.leads = wanted;
+                self.sync_leads(id, leads);
+            }
         }
+        if wanted.reclaimable.is_some() != before.reclaimable.is_some() {
+            let placement = self.attempt(id).placement.clone();
+            self.sync_reclaimable(&placement);
+            // What it can be shrunk by may let a guaranteed job join somebody there.
+            let nodes = placement.iter().map(|slice| slice.node);
+            for node in nodes.filter(|_| wanted.reclaimable.is_some()) {
+                let pool = self.nodes[node.index()].spec.pool.index();
+                if self.pools[pool].hosts.is_blocked(node) {
+                    self.unblock(node);
+                }
+            }
+        }
+    }
+
+    /// Whether an attempt that is expected to end then, if it is reclaimable, is the first to end of
+    /// all who share its devices, and all of them are reclaimable.
+    fn leads(&self, attempt: &Attempt, end: Option<Time>) -> Option<(GpuTypeId, Time)> {
+        let end = end?;
+        let first = attempt.beside.iter().all(|beside| {
+            let theirs = self.attempt(beside.partner).counted.reclaimable;
+            theirs.is_some_and(|theirs| (end, attempt.id) < (theirs, beside.partner))
+        });
+        let node = attempt.placement.first()?.node;
+        first.then(|| (self.nodes[node.index()].spec.gpu_type, end))
+    }
+
+    /// Keeps the index of those in step.
+    fn sync_leads(&mut self, id: AttemptId, before: Option<(GpuTypeId, Time)>) {
+        let attempt = self.attempt(id);
+        let (wanted, pool) = (attempt.counted.leads, self.pool_of(attempt.job).index());
+        if wanted == before {
+            return;
+        }
+        let parties = &mut self.pools[pool].parties;
+        if let Some((gpu_type, end)) = before {
+            parties.remove(&(gpu_type, end, id));
+        }
+        if let Some((gpu_type, end)) = wanted {
+            parties.insert((gpu_type, end, id));
+        }
+    }
+
+    fn partners(&self, id: AttemptId) -> Vec<AttemptId> {
+        self.attempt(id).beside.iter().map(|beside| beside.partner).collect()
     }
 
     /// Works out which devices have none but residents that can be evicted.
@@ -337,7 +407,8 @@ impl State {
         residents.filter(|&id| self.attempt(id).resizing.is_some()).collect()
     }
 
-    /// Attempts that use the quota an attempt was promised, where more was promised than there is.
+    /// Ending attempts that use the quota an attempt was promised, where more was promised than there
+    /// is.
     fn holders_of_its_quota(&self, attempt: &Attempt) -> Vec<AttemptId> {
         let mode = self.settings.capacity;
         let (tenant, class, gpu_type, _) = self.billing(attempt);
@@ -345,13 +416,14 @@ impl State {
         if over.is_empty() {
             return Vec::new();
         }
-        let pool = self.pool_of(attempt.job);
-        let uses = |other: &&Attempt| {
+        let uses = |other: &AttemptId| {
+            let other = self.attempt(*other);
             let theirs = self.job(other.job).spec.tenant;
             let same = mode == CapacityMode::Hard || other.charged == class;
             same && self.tenants.lineage(theirs).any(|above| over.contains(&above))
         };
-        self.live(pool).filter(uses).map(|other| other.id).collect()
+        let pool = self.pool_of(attempt.job).index();
+        self.pools[pool].ending.iter().copied().filter(uses).collect()
     }
 
     fn start(&mut self, id: AttemptId, out: &mut Vec<Command>) {

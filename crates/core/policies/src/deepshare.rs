@@ -21,6 +21,8 @@
 
 mod colocate;
 mod guard;
+mod hopes;
+mod memo;
 pub(crate) mod order;
 mod partner;
 mod room;
@@ -28,9 +30,9 @@ mod victims;
 
 use colocate::Pressure;
 pub use colocate::{ColocationSettings, PressureDemand};
-use deepshare_engine::{Draft, PairTest, Placer, Policy, Preemption, Rank, Reason, State};
-use deepshare_model::{Class, JobId, Span};
-use order::{Order, serve};
+use deepshare_engine::{AskId, Draft, Job, Placer, Policy, Preemption, Rank, Reason, State};
+use deepshare_model::{Class, JobId, Resources, Span, TenantId};
+use order::{Order, Sleeping, Starter, serve};
 use serde::{Deserialize, Serialize};
 use victims::Search;
 
@@ -124,15 +126,20 @@ impl Policy for DeepShare {
             self.revoke_degraded(draft);
             self.hear_of_hosts(draft);
         }
-        let mut pressure = self.begin_phase(draft, Class::Guaranteed);
-        serve(draft, order, Class::Guaranteed, shares, |draft, job, known| {
-            self.start_guaranteed(draft, job, known, &mut pressure)
-        });
+        let new = draft.take_new_asks();
+        let mut pressure = Pressure::default();
+        let mut phase = |draft: &mut Draft<'_>, charge: Class| {
+            pressure.begin(charge);
+            let mut phase = Phase { policy: self, shares, pressure: &mut pressure };
+            let sleeping = match shares {
+                true => self.sleeping(draft, &new, phase.pressure),
+                false => Sleeping::default(),
+            };
+            serve(draft, order, charge, sleeping, &mut phase);
+        };
+        phase(draft, Class::Guaranteed);
         self.serve_guarded(draft);
-        let mut pressure = self.begin_phase(draft, Class::BestEffort);
-        serve(draft, order, Class::BestEffort, shares, |draft, job, known| {
-            self.start_best_effort(draft, job, known, &mut pressure)
-        });
+        phase(draft, Class::BestEffort);
         // Whoever joins a queue before the next slot; all others have reasons of their own.
         if draft.free_gpus() == 0 {
             draft.refuse_rest(Reason::NotEnoughFree { need: 1, free: 0 });
@@ -140,11 +147,39 @@ impl Policy for DeepShare {
     }
 }
 
-/// True if CPU or memory beside a shared device is what a job lacks.
-fn lacks_host(reason: &Reason) -> bool {
-    match reason {
-        Reason::NoPartner(refusal) => refusal.test == PairTest::Host,
-        reason => matches!(reason, Reason::NotEnoughHost { .. }),
+/// Half a round: the jobs charged to one class.
+struct Phase<'a> {
+    policy: &'a DeepShare,
+    shares: bool,
+    pressure: &'a mut Pressure,
+}
+
+impl Starter for Phase<'_> {
+    fn start(&mut self, draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
+        match self.pressure.phase {
+            Class::Guaranteed => self.policy.start_guaranteed(draft, job, self.pressure),
+            Class::BestEffort => self.policy.start_best_effort(draft, job, self.pressure),
+        }
+    }
+
+    fn shares(&self) -> bool {
+        self.shares
+    }
+
+    fn has_hope(&mut self, draft: &mut Draft<'_>, tenant: TenantId, ask: AskId) -> bool {
+        self.policy.has_hope(draft, tenant, ask, self.pressure)
+    }
+
+    fn keep_hopeful(&mut self, draft: &mut Draft<'_>, of: (TenantId, u32), asks: &mut Vec<AskId>) {
+        self.policy.keep_hopeful(draft, of, asks, self.pressure);
+    }
+
+    fn share(&mut self, draft: &mut Draft<'_>, job: JobId) -> bool {
+        let (policy, pressure) = (self.policy, &mut *self.pressure);
+        policy.share(draft, job, pressure)
+            || (pressure.phase == Class::Guaranteed
+                && policy.would_share(draft, job, pressure)
+                && policy.shrink_for(draft, job, pressure))
     }
 }
 
@@ -169,12 +204,8 @@ impl DeepShare {
         &self,
         draft: &mut Draft<'_>,
         job: JobId,
-        known: Option<&Reason>,
         pressure: &mut Pressure,
     ) -> Result<(), Reason> {
-        if let Some(refused) = known {
-            return self.share(draft, job, Class::Guaranteed, refused.clone(), pressure);
-        }
         let refused = match draft.place_as(job, Class::Guaranteed) {
             Err(reason) if !reason.is_quota() => reason,
             other => return other,
@@ -186,32 +217,34 @@ impl DeepShare {
             return Ok(());
         }
         let host_short = matches!(refused, Reason::NotEnoughHost { .. });
-        let shares = self.share(draft, job, Class::Guaranteed, refused, pressure);
-        let shrinks = shares.as_ref().is_err_and(|why| host_short || lacks_host(why));
-        let placed = shares.is_ok()
-            || (shrinks && self.shrink_for(draft, job, pressure))
+        let placed = self.share(draft, job, pressure)
+            || ((host_short || self.would_share(draft, job, pressure))
+                && self.shrink_for(draft, job, pressure))
             || self.reclaim_for(draft, job);
         draft.hold_back(true);
-        if placed { Ok(()) } else { shares }
+        if placed { Ok(()) } else { Err(refused) }
     }
 
-    /// Lets a job that found no free devices join a running one; says why not, and if there is nobody
-    /// to join, why it found none.
-    fn share(
-        &self,
-        draft: &mut Draft<'_>,
-        job: JobId,
-        charge: Class,
-        refused: Reason,
-        pressure: &mut Pressure,
-    ) -> Result<(), Reason> {
-        self.find_partner(draft, job, charge, pressure).map_err(|why| why.unwrap_or(refused))
+    /// Lets a job that found no free devices join a running one; why it found none is noted with those
+    /// like it.
+    fn share(&self, draft: &mut Draft<'_>, job: JobId, pressure: &mut Pressure) -> bool {
+        let Job { key, ask, .. } = *draft.state().job(job);
+        let Some(ask) = ask else { return false };
+        // Whoever was told why it has none, and may not hope for another, need not be told again.
+        let told = draft.state().has_asked(key, ask, pressure.phase);
+        if told && !self.would_share(draft, job, pressure) {
+            return false;
+        }
+        let found = self.find_partner(draft, job, pressure);
+        found.map_err(|why| draft.refuse_partner(job, pressure.phase, why)).is_ok()
     }
 
     /// Shrinks best-effort jobs, in place, as far as it takes to place a job that lacks CPU or memory
     /// on free devices or beside another job; the others keep what they have.
     fn shrink_for(&self, draft: &mut Draft<'_>, job: JobId, pressure: &mut Pressure) -> bool {
-        if !self.settings.shrink {
+        if !self.settings.shrink
+            || draft.state().job(job).spec.demand.per_gpu == Resources::default()
+        {
             return false;
         }
         let mark = draft.mark();
@@ -222,7 +255,7 @@ impl DeepShare {
         shrunk.retain(|&id| draft.shrink(id));
         let placed = !shrunk.is_empty()
             && (draft.place_as(job, Class::Guaranteed).is_ok()
-                || self.find_partner(draft, job, Class::Guaranteed, pressure).is_ok());
+                || self.find_partner(draft, job, pressure).is_ok());
         if !placed {
             draft.undo_to(mark);
             return false;
@@ -290,28 +323,20 @@ impl DeepShare {
         &self,
         draft: &mut Draft<'_>,
         job: JobId,
-        known: Option<&Reason>,
         pressure: &mut Pressure,
     ) -> Result<(), Reason> {
-        let refused = match known {
-            Some(reason) => reason.clone(),
-            None => match draft.place_as(job, Class::BestEffort) {
-                Err(reason) if !reason.is_quota() => reason,
-                other => return other,
-            },
+        let refused = match draft.place_as(job, Class::BestEffort) {
+            Err(reason) if !reason.is_quota() => reason,
+            other => return other,
         };
-        let shared = self.share(draft, job, Class::BestEffort, refused, pressure);
-        let (Err(refused), Some(guard)) = (&shared, draft.state().pool(draft.pool()).guard())
-        else {
-            return shared;
-        };
-        if refused.is_quota() || known.is_some() {
-            return shared;
+        if self.share(draft, job, pressure) {
+            return Ok(());
         }
+        let Some(guard) = draft.state().pool(draft.pool()).guard() else { return Err(refused) };
         let would_delay = Reason::WouldDelay { head: guard.job, at: guard.expected };
         draft.hold_back(false);
         let fits = draft.refusal(job, Class::BestEffort).is_none();
         draft.hold_back(true);
-        if fits { Err(would_delay) } else { shared }
+        Err(if fits { would_delay } else { refused })
     }
 }

@@ -12,7 +12,7 @@
 //! than a node takes them from all nodes, or it could never reclaim.
 //! Cost: O(keys + placed) a round; a search for victims looks at all reclaimable attempts.
 
-use crate::deepshare::order::{Order, serve};
+use crate::deepshare::order::{Order, Sleeping, Starter, serve};
 use deepshare_engine::{Attempt, Draft, Policy, Preemption, Rank, Reason, State};
 use deepshare_model::{AttemptId, Class, GpuTypeId, JobId};
 use std::cmp::Reverse;
@@ -41,10 +41,26 @@ impl Policy for ElasticQuota {
 
     fn round(&mut self, draft: &mut Draft<'_>) {
         crate::deepshare::promote_spilled(draft);
-        serve(draft, ORDER, Class::Guaranteed, false, |draft, job, _| start_in_quota(draft, job));
-        serve(draft, ORDER, Class::BestEffort, false, |draft, job, _| {
-            draft.place_as(job, Class::BestEffort)
-        });
+        serve(draft, ORDER, Class::Guaranteed, Sleeping::default(), &mut InQuota);
+        serve(draft, ORDER, Class::BestEffort, Sleeping::default(), &mut OverQuota);
+    }
+}
+
+/// Starts jobs charged to quota.
+struct InQuota;
+
+impl Starter for InQuota {
+    fn start(&mut self, draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
+        start_in_quota(draft, job)
+    }
+}
+
+/// Starts jobs beyond quota.
+struct OverQuota;
+
+impl Starter for OverQuota {
+    fn start(&mut self, draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
+        draft.place_as(job, Class::BestEffort)
     }
 }
 

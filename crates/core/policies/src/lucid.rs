@@ -276,21 +276,21 @@ fn is_new(state: &State, job: JobId) -> bool {
 
 /// The job that started first among those that a waiting one may join.
 fn partner(state: &State, pool: PoolId, job: JobId) -> Option<AttemptId> {
-    let key = state.key(state.job(job).key);
-    let own = state.retentions().score(key.profile?)?;
-    if key.demand.gpus > WIDEST {
+    let ask = state.ask_kind(pool, state.job(job).ask?);
+    let own = state.retentions().score(ask.profile)?;
+    if ask.demand.gpus > WIDEST {
         return None;
     }
     let mine = priority(state, job);
     let may = |kind: &HostKind| {
         let score = state.retentions().score(kind.profile);
         score.is_some_and(|score| score + own <= SCORES)
-            && kind.layout == key.demand.layout
-            && kind.trust_domain == key.sharing.trust_domain
-            && key.demand.gpu_type.is_none_or(|wanted| wanted == kind.gpu_type)
-            && key.demand.gpu_memory_mib <= kind.memory_left_mib
+            && kind.layout == ask.demand.layout
+            && kind.trust_domain == ask.sharing.trust_domain
+            && ask.demand.gpu_type.is_none_or(|wanted| wanted == kind.gpu_type)
+            && ask.demand.gpu_memory_mib <= kind.memory_left_mib
     };
-    let hosts = state.hosts(pool, key.demand.gpus).filter(|(kind, _)| may(kind));
+    let hosts = state.hosts(pool, ask.demand.gpus).filter(|(kind, _)| may(kind));
     let near = |id: &AttemptId| {
         let attempt = state.attempt(*id);
         mine <= priority(state, attempt.job).saturating_mul(RATIO) && state.takes_partner(attempt)

@@ -1,11 +1,16 @@
 //! Proposals to share devices, and hopes of doing so.
 
 use super::{Draft, Why};
+use crate::job::Job;
+use crate::queue::KeyId;
 use crate::reason::{Illegal, PairTest, Reason};
 use crate::settings::CapacityMode;
-use crate::sharing::{AskKind, Company, HostKind, PairTerms};
+use crate::sharing::asks::{AskId, AskKind, Nearest};
+use crate::sharing::hosts::HostKind;
+use crate::sharing::{Company, PairTerms};
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, JobId, Retention, TenantId};
+use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, Retention, TenantId};
+use std::collections::BTreeSet;
 
 impl Draft<'_> {
     /// Starts a waiting job, charged to a class of its tenant, on the devices of a running attempt
@@ -57,8 +62,9 @@ impl Draft<'_> {
         let elastic = state.settings.capacity == CapacityMode::Elastic;
         let class = if elastic { charge } else { spec.class };
         state.admits((spec.tenant, class), gpu_type, demand.gpus)?;
-        let placement = entry.placement.clone();
+        let (placement, tenant) = (entry.placement.clone(), theirs.tenant);
         self.claim(job, class, placement);
+        self.state.pools[self.pool.index()].hosts.note_taken(demand.gpus, tenant);
         let newest = self.state.attempts.last_mut().expect("the claim just made");
         newest.company =
             Some(Company { host, terms, sampled_at: None, bad_samples: 0, observed: [0; 2] });
@@ -84,51 +90,61 @@ impl Draft<'_> {
         self.state.pair_counts.refused[test as usize] += 1;
     }
 
-    /// Notes what both of a pair with a job's best host would keep: whoever asks for the same may hope
-    /// for that, and is asked again once it is enough. `refused_at` is what they would have had to
-    /// keep if only the job's own tenant counted: who was refused at that again and again, because of
-    /// its hosts' tenants or nodes, is asked ever more rarely (after the eighth time: 1 s, then 2 s,
-    /// up to a minute) until less is asked of it or more may be hoped for.
-    pub fn set_hope(&mut self, job: JobId, hope: Option<Retention>, refused_at: f64) {
-        let key = self.state.job(job).key;
-        if let Some(ask) = self.state.queues.ask(key) {
-            self.state.pools[self.pool.index()].hosts.asks.set_hope(ask, hope);
-            let now = self.state.now;
-            self.state.queues.patience_mut(key).refused(
-                now,
-                hope,
-                Retention::from_ratio(refused_at),
-            );
-        }
-    }
-
-    /// Raises hopes by the hosts that came up since the last round. `keeps` says what both of a pair
-    /// would keep, or that they cannot be one.
+    /// Raises hopes by the hosts that came up since the last round. `keeps` says what the one who
+    /// keeps less of a pair would keep, or that they cannot be one; under other `terms` than before
+    /// nothing is known any more.
     pub fn raise_hopes(
         &mut self,
+        terms: u64,
         mut keeps: impl FnMut(&State, &AskKind, &HostKind) -> Option<Retention>,
     ) {
         let pool = self.pool.index();
-        for host in self.state.pools[pool].hosts.take_fresh() {
-            for (ask, kind) in self.state.pools[pool].hosts.asks.of_size(host.gpus) {
-                let hope = keeps(self.state, &kind, &host);
+        self.state.pools[pool].hosts.asks.set_terms(terms);
+        for (host, tenant) in self.state.pools[pool].hosts.take_fresh() {
+            let asks = self.state.pools[pool].hosts.asks.of_size(host.gpus).iter();
+            let raised = asks
+                .filter_map(|listed| Some((listed.ask, keeps(self.state, &listed.kind, &host)?)));
+            for (ask, keeps) in raised.collect::<Vec<_>>() {
                 let asks = &mut self.state.pools[pool].hosts.asks;
-                if hope > asks.hope(ask) {
-                    asks.set_hope(ask, hope);
-                }
+                asks.raise(ask, (tenant, host.gpu_type), keeps);
             }
         }
     }
 
-    /// Wakes the keys of a class whose hopes are at least what is enough for jobs of a tenant and of
-    /// so many GPUs: what it is now, and what it will be if nothing happens. True if others may be
-    /// woken by then.
-    pub fn wake_hopeful(
+    /// Notes the best that a tenant's hosts of a GPU type have for a kind of job now, and the nodes that
+    /// keep it off others: once those have more to give, their hosts count as new.
+    pub fn settle_hope(
         &mut self,
-        charge: Class,
-        enough: impl FnMut(TenantId, u32) -> [Retention; 2],
-    ) -> bool {
-        self.state.wake_hopeful(self.pool, charge, enough)
+        ask: AskId,
+        (tenant, gpu_type): (TenantId, GpuTypeId),
+        (keeps, blocked): (Option<Retention>, Vec<NodeId>),
+    ) {
+        let gpus = self.state.ask_kind(self.pool, ask).demand.gpus;
+        let hosts = &mut self.state.pools[self.pool.index()].hosts;
+        let losses = hosts.losses(gpus).get(tenant.index()).copied().unwrap_or(0);
+        hosts.asks.settle(ask, (tenant, gpu_type), keeps, losses);
+        hosts.block(blocked);
+    }
+
+    /// Notes that all hosts were looked at for a kind of job, and the pair that came furthest. What
+    /// each tenant's hosts have for it is to be settled next.
+    pub fn note_look(&mut self, ask: AskId, nearest: Option<Nearest>) {
+        let now = self.state.now;
+        self.state.pools[self.pool.index()].hosts.asks.note_look(ask, nearest, now);
+    }
+
+    /// Says why the waiting jobs of a job's key that ask the same of a partner found none, charged to
+    /// a class; `None` if there was nobody to be refused.
+    pub fn refuse_partner(&mut self, job: JobId, charge: Class, reason: Option<Reason>) {
+        let Job { key, ask, .. } = *self.state.job(job);
+        if let Some(ask) = ask {
+            self.state.queues.refuse_partner(key, ask, charge, reason);
+        }
+    }
+
+    /// Keys that have come to have waiting jobs of a kind since this was last asked.
+    pub fn take_new_asks(&mut self) -> BTreeSet<(KeyId, AskId)> {
+        self.state.pools[self.pool.index()].hosts.asks.take_new()
     }
 
     /// True if the attempt still runs beside somebody and can be asked to leave now.

@@ -15,7 +15,7 @@
 //! for), D11 (`k − Q̃` for the only k there is above 1), D12 (gangs share whole device sets), D16.
 
 use super::DeepShare;
-use super::partner::rho_tol;
+use super::memo::Memo;
 use super::victims::phi;
 use deepshare_engine::{Draft, Mark, State};
 use deepshare_model::{AttemptId, Class, GpuTypeId, PoolId, Retention, TenantId};
@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 
 /// A tenant whose Q̃ is this close to its Q stays where it is.
 const SETTLED: f64 = 1e-4;
+/// How often a phase looks at hosts only to say why a job has no partner.
+const LOOKS: u32 = 1;
 
 /// Whose demand makes pressure (reading D3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,37 +82,46 @@ impl Default for ColocationSettings {
     }
 }
 
-/// The pressure of one phase of a round so far.
-#[derive(Clone, Debug)]
+/// The pressure of one phase of a round so far, and what follows from it.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pressure {
-    phase: Class,
+    /// The class charged.
+    pub(super) phase: Class,
     /// GPUs promoted and unplaced, as of some point of the draft.
-    pub(super) pending: u64,
+    pending: u64,
     by_tenant: Vec<u64>,
     as_of: Option<(Mark, u32)>,
+    /// GPUs free at that point.
+    free: u32,
     /// Q̃ by tenant, as tolerance sees it.
     pub(super) assurance: Vec<f64>,
     /// By tenant: what Q̃ is on its way to, or has.
     pub(super) best: Vec<f64>,
+    /// Some Q̃ is on its way up.
+    pub(super) rises: bool,
+    /// By tenant: has a parent or children.
+    related: Vec<bool>,
+    /// Number of GPU types.
+    pub(super) types: usize,
+    /// How often hosts may still be looked at only to say why a job has no partner.
+    pub(super) looks: u32,
+    /// ρ_min + P·(1 − ρ_min) and P by GPUs asked for, as of that point.
+    bases: Memo<(f64, f64)>,
+    /// What kinds of jobs may hope for, by their number and GPU type, as of that point: the most that
+    /// both of a pair would keep, of those whose hosts' tenants let them.
+    pub(super) reached: Memo<Option<Retention>>,
+    /// GPUs that tenants may still be given, by tenant and GPU type, as of that point.
+    pub(super) rooms: Memo<u32>,
 }
 
 impl Pressure {
-    fn new(phase: Class) -> Pressure {
-        Pressure {
-            phase,
-            pending: 0,
-            by_tenant: Vec::new(),
-            as_of: None,
-            assurance: Vec::new(),
-            best: Vec::new(),
-        }
+    /// Begins a phase.
+    pub(super) fn begin(&mut self, phase: Class) {
+        (self.phase, self.as_of, self.looks) = (phase, None, LOOKS);
+        self.assurance.clear();
+        self.best.clear();
+        self.rises = false;
     }
-}
-
-/// GPUs free, and GPUs that there are.
-pub(super) fn ground(draft: &Draft<'_>) -> (u32, u32) {
-    let pool = draft.state().pool(draft.pool());
-    (pool.free_gpus(), pool.usable_gpus())
 }
 
 impl DeepShare {
@@ -121,6 +132,12 @@ impl DeepShare {
     /// True if the policy lets jobs share.
     pub(super) fn colocates(&self) -> bool {
         self.colocation().residents > 1
+    }
+
+    /// True if jobs of so many GPUs share.
+    pub(super) fn may_share(&self, gpus: u32) -> bool {
+        let widest = self.colocation().max_gpus;
+        self.colocates() && (widest == 0 || gpus <= widest)
     }
 
     /// Ends the best-effort partner of every pair whose samples stayed below tolerance; of two
@@ -152,50 +169,17 @@ impl DeepShare {
         }
     }
 
-    /// Raises the hopes of waiting jobs by the hosts that came up.
-    pub(super) fn hear_of_hosts(&self, draft: &mut Draft<'_>) {
-        draft.raise_hopes(|state, ask, host| {
-            let pair = self.could_share(state, ask, host).ok()?;
-            Some(pair[0].min(pair[1]))
-        });
-    }
-
-    /// The pressure at the start of a phase, which wakes the kinds of jobs that might find a partner
-    /// at it.
-    pub(super) fn begin_phase(&self, draft: &mut Draft<'_>, phase: Class) -> Pressure {
-        let mut pressure = Pressure::new(phase);
-        if !self.colocates() || !draft.state().is_anybody_hungry(draft.pool(), phase) {
-            // Worked out when somebody asks.
-            return pressure;
-        }
-        self.refresh(draft, &mut pressure);
-        let ground = ground(draft);
-        let mut bases: Vec<(u32, f64)> = Vec::new();
-        let later = draft.wake_hopeful(phase, |tenant, gpus| {
-            let known = bases.iter().find(|(size, _)| *size == gpus).map(|(_, base)| *base);
-            let base = known.unwrap_or_else(|| {
-                let others = pressure.pending.saturating_sub(u64::from(gpus));
-                let base = self.base_tolerance(ground, others).0;
-                bases.push((gpus, base));
-                base
-            });
-            let at = |assurance: f64| Retention::from_ratio(rho_tol(base, assurance) - 1e-6);
-            [at(pressure.assurance[tenant.index()]), at(pressure.best[tenant.index()])]
-        });
-        if later {
-            self.look_again(draft);
-        }
-        pressure
-    }
-
-    /// Asks for the next slot: tolerance falls as assurance rises, and nothing else need happen.
-    pub(super) fn look_again(&self, draft: &mut Draft<'_>) {
-        let next = draft.now() + draft.state().qad_cycle();
-        draft.wake_at(next);
-    }
-
     /// Q̃ of every tenant as tolerance sees it, and what it is on its way to.
     fn look_at_tenants(&self, state: &State, pressure: &mut Pressure) {
+        pressure.related = vec![false; state.tenant_count()];
+        for tenant in (0..state.tenant_count()).map(TenantId::from_index) {
+            if let Some(parent) = state.tenant(tenant).parent {
+                let relatives = [tenant, parent].map(TenantId::index);
+                for index in relatives.into_iter().filter(|&index| index < state.tenant_count()) {
+                    pressure.related[index] = true;
+                }
+            }
+        }
         for tenant in (0..state.tenant_count()).map(TenantId::from_index) {
             let (now, smoothed) = state.qad(tenant);
             let (now, smoothed) = match self.colocation().by_qad {
@@ -206,23 +190,34 @@ impl DeepShare {
             // Close enough is there.
             let rises = now - smoothed > SETTLED;
             pressure.best.push(if rises { now } else { smoothed });
+            pressure.rises |= rises;
         }
     }
 
     /// Brings the pressure up to date with the draft.
     pub(super) fn refresh(&self, draft: &Draft<'_>, pressure: &mut Pressure) {
         if pressure.assurance.is_empty() {
+            pressure.types = draft.state().gpu_types();
             self.look_at_tenants(draft.state(), pressure);
         }
         let (mark, undone) = (draft.mark(), draft.undone());
-        if pressure.as_of == Some((mark, undone)) {
+        // Nodes set aside are let in and out without a proposal.
+        let free = draft.free_gpus();
+        let known = pressure.as_of == Some((mark, undone));
+        if known && pressure.free == free {
+            return;
+        }
+        pressure.free = free;
+        pressure.bases.forget();
+        pressure.reached.forget();
+        if known {
             return;
         }
         let (state, pool) = (draft.state(), draft.pool());
         let since = pressure.as_of.filter(|&(_, before)| before == undone);
         let changed = since.map(|(mark, _)| draft.tenants_since(mark));
         // What a tenant's relatives may use changes with what it uses.
-        let alone = |tenant: &TenantId| state.tenant(*tenant).parent.is_none();
+        let alone = |tenant: &TenantId| !pressure.related[tenant.index()];
         match changed.filter(|tenants| tenants.iter().all(alone)) {
             Some(tenants) => {
                 for tenant in tenants {
@@ -239,6 +234,7 @@ impl DeepShare {
             }
         }
         pressure.as_of = Some((mark, undone));
+        pressure.rooms.forget();
     }
 
     /// GPUs that a tenant's jobs promoted by now ask for and have not got.
@@ -264,8 +260,31 @@ impl DeepShare {
         promoted + (best_effort + beyond).min(room(Class::BestEffort))
     }
 
-    /// ρ_min + P·(1 − ρ_min), and P, with so many GPUs free of so many usable ones.
-    pub(super) fn base_tolerance(&self, (free, usable): (u32, u32), pending: u64) -> (f64, f64) {
+    /// ρ_min + P·(1 − ρ_min), and P, for a job of so many GPUs.
+    pub(super) fn base_for(
+        &self,
+        draft: &Draft<'_>,
+        pressure: &mut Pressure,
+        gpus: u32,
+    ) -> (f64, f64) {
+        self.refresh(draft, pressure);
+        if let Some(base) = pressure.bases.get(gpus as usize) {
+            return base;
+        }
+        let usable = draft.state().pool(draft.pool()).usable_gpus();
+        let others = pressure.pending.saturating_sub(u64::from(gpus));
+        let base = self.base_tolerance((pressure.free, usable), others);
+        pressure.bases.set(gpus as usize, base);
+        base
+    }
+
+    /// Least retention at no pressure.
+    pub(super) fn rho_min(&self) -> f64 {
+        f64::from(self.colocation().rho_min_milli) / 1_000.0
+    }
+
+    /// The same with so many GPUs free of so many usable ones, and so many wanted by others.
+    fn base_tolerance(&self, (free, usable): (u32, u32), pending: u64) -> (f64, f64) {
         let settings = self.colocation();
         let milli = |value: u32| f64::from(value) / 1_000.0;
         let eps = milli(settings.eps_share_milli) * f64::from(usable);
@@ -275,7 +294,7 @@ impl DeepShare {
             _ if free <= 0.0 => f64::INFINITY,
             _ => libm::pow(pending as f64 / free, milli(settings.gamma_milli)),
         };
-        let rho_min = milli(settings.rho_min_milli);
+        let rho_min = self.rho_min();
         (rho_min + pressure.min(1.0) * (1.0 - rho_min), pressure)
     }
 }
@@ -284,6 +303,7 @@ impl DeepShare {
 mod tests {
     use super::*;
     use crate::deepshare::DeepShareSettings;
+    use crate::deepshare::partner::rho_tol;
 
     /// P from so many GPUs wanted, 0 free, and ε = 4.
     fn tolerance(assurance: f64, pending: u64) -> f64 {

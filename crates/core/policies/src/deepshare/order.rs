@@ -1,6 +1,6 @@
 //! The order of jobs across tenants: worst-served tenant first, inside it by rank. And serving in it.
 
-use deepshare_engine::{Draft, KeyId, Rank, Reason, State};
+use deepshare_engine::{AskId, Draft, KeyId, Rank, Reason, State, Waiting};
 use deepshare_model::{Class, Demand, JobId, PoolId, TenantId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,23 +14,71 @@ pub(crate) struct Order {
     pub(crate) by_qad: bool,
 }
 
-/// Asks `start` for one waiting job after the other, charged to a class, until every kind of job has
-/// been refused; those sleep until what they were refused for changes. What found no devices for one
-/// job is not asked again for another like it, of whatever tenant; if `ask_each`, `start` is told, and
-/// may know another way.
+/// Who starts jobs, charged to a class, and lets them share.
+pub(crate) trait Starter {
+    /// Starts a waiting job, or says why not: the rest of its kind is not asked for devices then.
+    fn start(&mut self, draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason>;
+
+    /// True if jobs may join others.
+    fn shares(&self) -> bool {
+        false
+    }
+
+    /// Whether a job of a tenant may find a partner now, if it asks this.
+    fn has_hope(&mut self, _: &mut Draft<'_>, _: TenantId, _: AskId) -> bool {
+        false
+    }
+
+    /// Leaves of what jobs of a tenant and of so many GPUs ask that with which one may find a partner
+    /// now.
+    fn keep_hopeful(&mut self, _: &mut Draft<'_>, _: (TenantId, u32), asks: &mut Vec<AskId>) {
+        asks.clear();
+    }
+
+    /// Starts a job for which there are no devices beside another one, and says whether it did.
+    fn share(&mut self, _: &mut Draft<'_>, _: JobId) -> bool {
+        false
+    }
+}
+
+/// Jobs that sleep for want of devices and are to be asked for partners, and what they ask.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sleeping {
+    /// They have not been asked before.
+    pub(crate) new: Vec<(AskId, Waiting)>,
+    /// They may find one.
+    pub(crate) hopeful: Vec<(AskId, Waiting)>,
+}
+
+/// Starts one waiting job after the other, charged to a class, until every kind of job has been
+/// refused; those sleep until what they were refused for changes. What found no devices for one job
+/// is not asked again for another like it, of whatever tenant. Where jobs share, those that found no
+/// devices are asked once more if they may find a partner or have not looked for one, and so are
+/// those of the `sleeping` ones.
 pub(crate) fn serve(
     draft: &mut Draft<'_>,
     order: Order,
     charge: Class,
-    ask_each: bool,
-    mut start: impl FnMut(&mut Draft<'_>, JobId, Option<&Reason>) -> Result<(), Reason>,
+    sleeping: Sleeping,
+    starter: &mut impl Starter,
 ) {
-    let mut streams = Streams::new(draft.state(), draft.pool(), order, charge);
+    let mut streams = Streams::new((draft.state(), draft.pool()), order, charge, sleeping);
+    for tenant in 0..streams.tenants.len() {
+        streams.line_up(tenant, draft, starter);
+    }
     let mut hopeless: Vec<((Demand, u64), Reason)> = Vec::new();
-    while let Some(job) = streams.next(draft.state()) {
+    while let Some((tenant, Next { job: (_, job), key, ask })) = streams.next(draft, starter) {
+        if let Some(ask) = ask {
+            let asks =
+                starter.has_hope(draft, tenant, ask) || !draft.state().has_asked(key, ask, charge);
+            if !asks || !starter.share(draft, job) {
+                streams.skip_key(draft, starter);
+            }
+            continue;
+        }
         // Only what is charged to a guarantee can have devices that are not free.
         let none_free = charge == Class::BestEffort && draft.free_gpus() == 0;
-        if none_free && !ask_each {
+        if none_free && !starter.shares() {
             for key in streams.rest().collect::<Vec<_>>() {
                 let need = draft.state().key(key).demand.gpus;
                 let open = draft.state().open_types(key, charge);
@@ -38,7 +86,6 @@ pub(crate) fn serve(
             }
             return;
         }
-        let key = draft.state().job(job).key;
         // Where a demand does not fit for one tenant it may for another with quota of other types.
         let open = draft.state().open_types(key, charge);
         let kind = (draft.state().key(key).demand, open);
@@ -47,103 +94,182 @@ pub(crate) fn serve(
         if none_free && known.is_none() {
             known = Some(Reason::NotEnoughFree { need: kind.0.gpus, free: 0 });
         }
+        let made = draft.state().job(job).ask.filter(|_| known.is_none());
         let reason = match known {
-            Some(reason) if !ask_each => reason,
-            known => {
-                let Err(reason) = start(draft, job, known.as_ref()) else { continue };
-                if known.is_none() && !reason.is_quota() {
+            Some(reason) => reason,
+            None => {
+                let Err(reason) = starter.start(draft, job) else { continue };
+                if !reason.is_quota() {
                     hopeless.push((kind, reason.clone()));
                 }
                 reason
             }
         };
+        let over_quota = reason.is_quota();
         draft.sleep(key, charge, open, reason);
-        streams.skip_key();
+        if starter.shares() && !over_quota {
+            let asks = draft.state().asks_of(key, charge).filter(|(ask, ..)| Some(*ask) != made);
+            let (asked, unasked): (Vec<_>, Vec<_>) = asks.partition(|&(.., asked)| asked);
+            let mut hopeful: Vec<AskId> = asked.into_iter().map(|(ask, ..)| ask).collect();
+            starter.keep_hopeful(draft, (tenant, kind.0.gpus), &mut hopeful);
+            for ask in unasked.into_iter().map(|(ask, ..)| ask).chain(hopeful) {
+                if let Some(job) = draft.state().first_asking(key, ask) {
+                    streams.add(Next { job, key, ask: Some(ask) });
+                }
+            }
+        }
+        streams.skip_key(draft, starter);
     }
 }
 
-/// A tenant's next job, and where its key is: compares across tenants by bucket of Q̃, T̂,
-/// submission, id.
-type Head = (u64, [u64; 2], JobId, u32, u32);
+/// A tenant's next job: compares across tenants by bucket of Q̃, T̂, submission, id.
+type Head = (u64, [u64; 2], JobId, u32);
 
 /// The waiting jobs of a pool that are worth asking for, in order, over all tenants.
 struct Streams {
-    /// By tenant.
-    keys: Vec<Key>,
     tenants: Vec<Stream>,
+    /// The first job of every tenant but the current one's.
     heads: BinaryHeap<Reverse<Head>>,
-    /// The tenant and key of the last job.
-    current: Option<(usize, usize)>,
+    /// The tenant and job handed out last.
+    current: Option<(usize, Next)>,
 }
 
-struct Key {
-    tenant: TenantId,
-    key: KeyId,
-    next: Option<(Rank, JobId)>,
-}
-
-/// One tenant's keys, and its place in the order.
+/// One tenant's place in the order, and the first jobs of its keys.
 struct Stream {
+    tenant: TenantId,
     bucket: u64,
-    keys: std::ops::Range<usize>,
+    keys: BinaryHeap<Reverse<Next>>,
+    /// The same of those that sleep and may find a partner. Most lose their hope to those before them.
+    hopeful: Vec<Next>,
+}
+
+/// A key's next job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Next {
+    job: (Rank, JobId),
+    key: KeyId,
+    /// The key sleeps, and this is what its jobs ask of a partner.
+    ask: Option<AskId>,
+}
+
+impl Stream {
+    /// The next job, those that have no hope any more left out.
+    fn peek(&mut self, draft: &mut Draft<'_>, starter: &mut impl Starter) -> Option<Next> {
+        let first = |hopeful: &[Next]| hopeful.iter().min().copied();
+        let mut hopeful = first(&self.hopeful);
+        let mut has_hope =
+            |next: &Next| next.ask.is_some_and(|ask| starter.has_hope(draft, self.tenant, ask));
+        if hopeful.is_some_and(|first| !has_hope(&first)) {
+            self.hopeful.retain(has_hope);
+            hopeful = first(&self.hopeful);
+        }
+        let other = self.keys.peek().map(|&Reverse(next)| next);
+        [hopeful, other].into_iter().flatten().min()
+    }
+
+    fn pop(&mut self, next: Next) {
+        match self.hopeful.iter().position(|&hopeful| hopeful == next) {
+            Some(at) => _ = self.hopeful.swap_remove(at),
+            None => _ = self.keys.pop(),
+        }
+    }
 }
 
 impl Streams {
-    /// Over the awake keys whose start would be charged to a class.
-    fn new(state: &State, pool: PoolId, order: Order, charge: Class) -> Streams {
-        let mut keys: Vec<Key> = state
-            .awake_keys(pool, charge)
-            .map(|key| Key { tenant: state.key(key).tenant, key, next: state.first_waiting(key) })
-            .collect();
-        // Stable: keys of a tenant stay in their order.
-        keys.sort_by_key(|key| key.tenant);
-        let mut tenants: Vec<Stream> = Vec::new();
-        let mut from = 0;
-        for of_tenant in keys.chunk_by(|a, b| a.tenant == b.tenant) {
-            let bucket = || state.qad(of_tenant[0].tenant).1.bucket(order.qad_bucket_milli);
-            let bucket = if order.by_qad { bucket() } else { 0 };
-            tenants.push(Stream { bucket, keys: from..from + of_tenant.len() });
-            from += of_tenant.len();
+    /// Over the awake keys whose start would be charged to a class, and some that sleep.
+    fn new(
+        (state, pool): (&State, PoolId),
+        order: Order,
+        charge: Class,
+        sleeping: Sleeping,
+    ) -> Streams {
+        let mut places: Vec<Option<usize>> = vec![None; state.tenant_count()];
+        let mut streams = Streams { tenants: Vec::new(), heads: BinaryHeap::new(), current: None };
+        let mut add = |tenant: TenantId, hopeful: bool, next: Next| {
+            let place = *places[tenant.index()].get_or_insert_with(|| {
+                let bucket = || state.qad(tenant).1.bucket(order.qad_bucket_milli);
+                let bucket = if order.by_qad { bucket() } else { 0 };
+                let stream =
+                    Stream { tenant, bucket, keys: BinaryHeap::new(), hopeful: Vec::new() };
+                streams.tenants.push(stream);
+                streams.tenants.len() - 1
+            });
+            let stream = &mut streams.tenants[place];
+            match hopeful {
+                true => stream.hopeful.push(next),
+                false => stream.keys.push(Reverse(next)),
+            }
+        };
+        for key in state.awake_keys(pool, charge) {
+            if let Some(job) = state.first_waiting(key) {
+                add(state.key(key).tenant, false, Next { job, key, ask: None });
+            }
         }
-        let mut streams = Streams { keys, tenants, heads: BinaryHeap::new(), current: None };
-        let heads = (0..streams.tenants.len()).filter_map(|tenant| streams.head(tenant));
-        streams.heads = heads.map(Reverse).collect();
+        for (list, hopeful) in [(sleeping.new, false), (sleeping.hopeful, true)] {
+            for (ask, Waiting { key, tenant, first }) in list {
+                add(tenant, hopeful, Next { job: first, key, ask: Some(ask) });
+            }
+        }
         streams
     }
 
     /// The next job in order.
-    fn next(&mut self, state: &State) -> Option<JobId> {
-        if let Some((tenant, key)) = self.current.take() {
-            let key = &mut self.keys[key];
-            key.next = key.next.and_then(|last| state.next_waiting(key.key, last));
-            self.heads.extend(self.head(tenant).map(Reverse));
+    fn next(
+        &mut self,
+        draft: &mut Draft<'_>,
+        starter: &mut impl Starter,
+    ) -> Option<(TenantId, Next)> {
+        if let Some((tenant, last)) = self.current.take() {
+            let next = match last.ask {
+                None => draft.state().next_waiting(last.key, last.job),
+                Some(ask) => draft.state().next_asking(last.key, ask, last.job),
+            };
+            self.tenants[tenant].keys.extend(next.map(|job| Reverse(Next { job, ..last })));
+            self.line_up(tenant, draft, starter);
         }
-        let Reverse((.., job, tenant, key)) = self.heads.pop()?;
-        self.current = Some((tenant as usize, key as usize));
-        Some(job)
+        loop {
+            let Reverse((.., job, tenant)) = self.heads.pop()?;
+            let stream = &mut self.tenants[tenant as usize];
+            let next = stream.peek(draft, starter);
+            // It may have lost its hope since it was put there.
+            let Some(next) = next.filter(|next| next.job.1 == job) else {
+                self.line_up(tenant as usize, draft, starter);
+                continue;
+            };
+            stream.pop(next);
+            self.current = Some((tenant as usize, next));
+            return Some((stream.tenant, next));
+        }
+    }
+
+    /// Adds others of the last job's key.
+    fn add(&mut self, next: Next) {
+        if let Some((tenant, _)) = self.current {
+            self.tenants[tenant].keys.push(Reverse(next));
+        }
     }
 
     /// Leaves out the remaining jobs of the last one's key.
-    fn skip_key(&mut self) {
-        if let Some((_, key)) = self.current {
-            self.keys[key].next = None;
+    fn skip_key(&mut self, draft: &mut Draft<'_>, starter: &mut impl Starter) {
+        if let Some((tenant, _)) = self.current.take() {
+            self.line_up(tenant, draft, starter);
         }
     }
 
-    /// The keys not looked at yet, in no order.
+    /// The keys of the last job and of those not handed out yet, in no order.
     fn rest(&self) -> impl Iterator<Item = KeyId> {
-        self.keys.iter().filter(|key| key.next.is_some()).map(|key| key.key)
+        let others = self.tenants.iter().flat_map(|theirs| theirs.keys.iter());
+        let last = self.current.iter().map(|(_, last)| last);
+        last.chain(others.map(|Reverse(next)| next)).map(|next| next.key)
     }
 
-    /// The key with a tenant's next job.
-    fn first_of(&self, tenant: usize) -> Option<usize> {
-        let waiting = |&key: &usize| self.keys[key].next.is_some();
-        self.tenants[tenant].keys.clone().filter(waiting).min_by_key(|&key| self.keys[key].next)
-    }
-
-    fn head(&self, tenant: usize) -> Option<Head> {
-        let key = self.first_of(tenant)?;
-        let (Rank([_, time, submit]), job) = self.keys[key].next?;
-        Some((self.tenants[tenant].bucket, [time, submit], job, tenant as u32, key as u32))
+    /// Puts a tenant where its next job belongs.
+    fn line_up(&mut self, tenant: usize, draft: &mut Draft<'_>, starter: &mut impl Starter) {
+        let stream = &mut self.tenants[tenant];
+        if let Some(next) = stream.peek(draft, starter) {
+            let (Rank([_, time, submit]), job) = next.job;
+            let head = (stream.bucket, [time, submit], job, tenant as u32);
+            self.heads.push(Reverse(head));
+        }
     }
 }

@@ -1,179 +1,158 @@
 //! The search for a partner: bilateral admission, in the order of `colocate.rs`.
 
 use super::DeepShare;
-use super::colocate::{Pressure, ground};
+use super::colocate::Pressure;
+use super::hopes::{has_host_room, room_of};
 use deepshare_engine::{
-    AskKind, Attempt, Draft, HostKind, PairRefusal, PairTerms, PairTest, Reason, State,
+    AskId, AskKind, Attempt, Draft, Hope, HostKind, Nearest, PairRefusal, PairTerms, PairTest,
+    Reason, State,
 };
-use deepshare_model::{AttemptId, Class, JobId, PoolId, ProfileClassId, Retention, TenantId, Time};
+use deepshare_model::{
+    AttemptId, Class, GpuTypeId, JobId, PoolId, ProfileClassId, Retention, Span, TenantId, Time,
+};
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Predictions and tolerances are equal up to this: a pair without interference passes a tolerance
 /// of 1.
 const SLACK: f64 = 1e-9;
+/// Why there is no partner is worked out no more often than this for a kind of job that has no hope.
+const LOOK_AGAIN: Span = Span::from_secs(60);
 
-/// One kind of host for one job.
-struct Candidate {
-    kind: HostKind,
-    /// Predicted retention: the job's own, the host's.
-    keeps: [Retention; 2],
-    /// The host of this kind that is expected to end first.
-    first: (Time, AttemptId),
-}
+/// The next host of a kind: what both would keep, when it is expected to end, and the kind's place.
+type Head = (Reverse<Retention>, Time, AttemptId, usize);
 
-impl Candidate {
-    fn least(&self) -> Retention {
-        self.keeps[0].min(self.keeps[1])
-    }
-
-    fn order(&self) -> (Reverse<Retention>, (Time, AttemptId)) {
-        (Reverse(self.least()), self.first)
-    }
-}
-
-/// A pair that was refused.
-struct Furthest {
-    test: PairTest,
-    kind: HostKind,
-    keeps: [Retention; 2],
-}
-
-/// The job that looks for a partner, and the tolerance that all its candidates share.
-struct Ask<'a> {
-    job: JobId,
-    charge: Class,
+/// A job that looks for a partner, and what it takes for it to share now.
+struct Asker<'a> {
+    kind: AskKind,
     tenant: TenantId,
     /// ρ_min + P·(1 − ρ_min).
     base: f64,
-    pressure: f64,
-    /// Q̃ by tenant, and what it is on its way to.
+    /// P.
+    level: f64,
+    /// Q̃ by tenant.
     assurance: &'a [f64],
-    best: &'a [f64],
 }
 
-impl Ask<'_> {
-    /// The lower Q̃ of the two tenants.
-    fn assurance(&self, partner: TenantId) -> f64 {
-        self.assurance[self.tenant.index()].min(self.assurance[partner.index()])
+impl Asker<'_> {
+    /// What it takes to share with a job of a tenant (ρ_tol).
+    fn tolerance(&self, partner: TenantId) -> f64 {
+        let lower = self.assurance[self.tenant.index()].min(self.assurance[partner.index()]);
+        rho_tol(self.base, lower)
     }
 }
 
 impl DeepShare {
-    /// Lets a job join a running one if a pair passes; else notes what it may hope for, and says why
-    /// the pair that came furthest did not pass, if there is any.
+    /// Lets a job join a running one if a pair passes; else says why the pair that came furthest did
+    /// not, if there is any.
     pub(super) fn find_partner(
         &self,
         draft: &mut Draft<'_>,
         job: JobId,
-        charge: Class,
         pressure: &mut Pressure,
     ) -> Result<(), Option<Reason>> {
-        let state = draft.state();
-        let entry = state.job(job);
+        let (pool, charge) = (draft.pool(), pressure.phase);
+        let entry = draft.state().job(job);
         let (tenant, gpus) = (entry.spec.tenant, entry.gpus());
-        let widest = self.colocation().max_gpus;
-        let Some(kind) = state.key(entry.key).ask() else { return Err(None) };
-        if !self.colocates() || (widest > 0 && gpus > widest) {
-            return Err(None);
-        }
-        self.refresh(draft, pressure);
-        let others = pressure.pending.saturating_sub(u64::from(gpus));
-        let (base, level) = self.base_tolerance(ground(draft), others);
-        let (assurance, best) = (pressure.assurance.as_slice(), pressure.best.as_slice());
-        let ask = Ask { job, charge, tenant, base, pressure: level, assurance, best };
-        let mut furthest: Option<Furthest> = None;
-        let mut candidates: Vec<Candidate> = Vec::new();
-        let mut hope: Option<Retention> = None;
-        // At the best, its own tenant's assurance decides.
-        let least = rho_tol(base, assurance[tenant.index()]);
-        for (host, hosts) in state.hosts(draft.pool(), gpus) {
-            let (mut test, keeps) = match self.could_share(state, &kind, host) {
-                Ok(keeps) => (PairTest::Tolerance, keeps),
-                Err(Some(refused)) => refused,
-                Err(None) => continue,
-            };
-            if test == PairTest::Tolerance {
-                hope = hope.max(Some(keeps[0].min(keeps[1])));
-                // Those that were joined in this round are hosts no more.
-                let free = |(_, id): &&(Time, AttemptId)| {
-                    may_join(state, draft.pool(), state.attempt(*id))
-                };
-                if self.passes(keeps[0].min(keeps[1]), least) {
-                    if let Some(&first) = hosts.iter().find(free) {
-                        candidates.push(Candidate { kind: *host, keeps, first });
-                        continue;
-                    }
-                    test = PairTest::Host;
-                }
-            }
-            note_furthest(&mut furthest, Furthest { test, kind: *host, keeps });
-        }
-        candidates.sort_by_key(Candidate::order);
-        let soon = rho_tol(base, best[tenant.index()]);
-        let mut rising = soon < least && hope.is_some_and(|hope| self.passes(hope, soon));
-        match self.try_in_order(draft, &ask, candidates, &mut furthest, &mut rising) {
-            Ok(()) => return Ok(()),
-            Err(Some(quota)) => return Err(Some(quota)),
-            Err(None) => draft.set_hope(job, hope, least),
-        }
-        if rising {
-            self.look_again(draft);
-        }
-        let refusal = furthest.and_then(|furthest| {
-            draft.count_refused_pair(furthest.test);
-            self.refusal(draft.state(), draft.pool(), &ask, &furthest)
-        });
-        Err(refusal.map(Reason::NoPartner))
-    }
-
-    /// Tries candidates one by one. An error is a quota that binds whoever the partner is.
-    fn try_in_order(
-        &self,
-        draft: &mut Draft<'_>,
-        ask: &Ask<'_>,
-        candidates: Vec<Candidate>,
-        furthest: &mut Option<Furthest>,
-        rising: &mut bool,
-    ) -> Result<(), Option<Reason>> {
-        let mut left = match self.colocation().candidates {
-            0 => usize::MAX,
-            most => most as usize,
-        };
-        for candidate in candidates {
-            let [own, theirs] = candidate.keeps;
-            let mut failed = PairTest::Tolerance;
-            for host in hosts_of(draft.state(), draft.pool(), &candidate.kind, left) {
-                left -= 1;
-                let state = draft.state();
-                let attempt = state.attempt(host);
-                let partner = state.job(attempt.job).spec.tenant;
-                let tolerance = rho_tol(ask.base, ask.assurance(partner));
-                if !self.passes(candidate.least(), tolerance) {
-                    *rising |= ask.best[partner.index()] > ask.assurance[partner.index()];
-                    continue;
-                }
-                failed = PairTest::Host;
-                if !may_join(state, draft.pool(), attempt) {
-                    continue;
-                }
-                let terms = PairTerms { tolerance: self.agreed(tolerance), own, theirs };
-                match draft.share(ask.job, ask.charge, host, terms) {
+        let Some(ask) = entry.ask.filter(|_| self.may_share(gpus)) else { return Err(None) };
+        let kind = *draft.state().ask_kind(pool, ask);
+        let (base, level) = self.base_for(draft, pressure, gpus);
+        // Of those that passed, the first that did not take the job.
+        let mut passed: Option<Nearest> = None;
+        if self.has_hope(draft, tenant, ask, pressure) {
+            let rooms = (0..draft.state().gpu_types()).map(GpuTypeId::from_index);
+            let rooms = rooms.map(|of| room_of(draft.state(), (tenant, of), pressure) >= gpus);
+            let rooms: Vec<bool> = rooms.collect();
+            let asker = Asker { kind, tenant, base, level, assurance: &pressure.assurance };
+            let hopes = draft.state().hopes(pool, ask);
+            let state = draft.state();
+            match self.first_partner(state, pool, hopes, &rooms, &asker) {
+                Ok((host, terms)) => match draft.share(job, charge, host, terms) {
                     Ok(()) => return Ok(()),
                     Err(reason) if reason.is_quota() => return Err(Some(reason)),
                     Err(_) => {}
+                },
+                Err(first) => passed = first,
+            }
+            self.look(draft, ask, pressure);
+        } else if pressure.looks > 0 && is_out_of_date(draft, ask) {
+            pressure.looks -= 1;
+            self.look(draft, ask, pressure);
+        }
+        let hopes = self.has_hope(draft, tenant, ask, pressure);
+        if !hopes && self.may_hope(draft, tenant, ask, pressure) {
+            self.look_again(draft);
+        }
+        let nearest = passed.filter(|_| hopes).or(draft.state().nearest(pool, ask).copied());
+        let Some(nearest) = nearest else { return Err(None) };
+        draft.count_refused_pair(nearest.test);
+        let asker = Asker { kind, tenant, base, level, assurance: &pressure.assurance };
+        Err(self.refusal(draft.state(), pool, &asker, &nearest).map(Reason::NoPartner))
+    }
+
+    /// The first host, in order, that passes and takes the job now, on GPUs of types of which its
+    /// tenant has `rooms`; else the first that passed only.
+    fn first_partner(
+        &self,
+        state: &State,
+        pool: PoolId,
+        hopes: Option<&[Hope]>,
+        rooms: &[bool],
+        asker: &Asker<'_>,
+    ) -> Result<(AttemptId, PairTerms), Option<Nearest>> {
+        let kind = &asker.kind;
+        let gpus = kind.demand.gpus;
+        let mut tenants: Vec<TenantId> = match hopes {
+            Some(hopes) => {
+                let passes = |hope: &&Hope| self.passes(hope.keeps, asker.tolerance(hope.tenant));
+                hopes.iter().filter(passes).map(|hope| hope.tenant).collect()
+            }
+            None => state.host_tenants(pool, gpus).collect(),
+        };
+        tenants.dedup();
+        // Hosts of each kind are in order already.
+        let mut kinds = Vec::new();
+        let mut heads: BinaryHeap<Reverse<Head>> = BinaryHeap::new();
+        for tenant in tenants {
+            let tolerance = asker.tolerance(tenant);
+            for (host, hosts) in state.hosts_of(pool, gpus, tenant) {
+                let Ok([own, theirs]) = self.could_share(state, kind, host) else { continue };
+                let least = own.min(theirs);
+                let mut hosts = hosts.iter();
+                if rooms[host.gpu_type.index()]
+                    && self.passes(least, tolerance)
+                    && let Some(&(end, first)) = hosts.next()
+                {
+                    heads.push(Reverse((Reverse(least), end, first, kinds.len())));
+                    let terms = PairTerms { tolerance: self.agreed(tolerance), own, theirs };
+                    kinds.push((*host, tenant, hosts, terms));
                 }
             }
-            let Candidate { kind, keeps, .. } = candidate;
-            note_furthest(furthest, Furthest { test: failed, kind, keeps });
-            if left == 0 {
-                break;
+        }
+        let most = match self.colocation().candidates {
+            0 => usize::MAX,
+            most => most as usize,
+        };
+        let mut passed: Option<Nearest> = None;
+        for _ in 0..most {
+            let Some(Reverse((least, _, id, index))) = heads.pop() else { break };
+            let host = state.attempt(id);
+            let (host_kind, tenant, hosts, terms) = &mut kinds[index];
+            if may_join(state, pool, host) && has_host_room(state, host, kind) {
+                return Ok((id, *terms));
+            }
+            let keeps = [terms.own, terms.theirs];
+            let (test, kind, tenant) = (PairTest::Host, *host_kind, *tenant);
+            passed.get_or_insert(Nearest { test, kind, tenant, keeps });
+            if let Some(&(end, next)) = hosts.next() {
+                heads.push(Reverse((least, end, next, index)));
             }
         }
-        Err(None)
+        Err(passed)
     }
 
     /// True if both of a pair keep enough.
-    fn passes(&self, least: Retention, tolerance: f64) -> bool {
+    pub(super) fn passes(&self, least: Retention, tolerance: f64) -> bool {
         !self.colocation().by_prediction || least.as_f64() + SLACK >= tolerance
     }
 
@@ -232,26 +211,40 @@ impl DeepShare {
         Some([table.get(own, other)?, table.get(other, own)?])
     }
 
-    /// Why the pair that came furthest was refused, with its numbers.
+    /// Why the pair that came furthest was refused, with its numbers as they are now; `None` if its
+    /// host is gone.
     fn refusal(
         &self,
         state: &State,
         pool: PoolId,
-        ask: &Ask<'_>,
-        furthest: &Furthest,
+        asker: &Asker<'_>,
+        nearest: &Nearest,
     ) -> Option<PairRefusal> {
-        let &(_, first) = state.hosts_of_kind(pool, &furthest.kind)?.first()?;
-        let partner = state.attempt(first).job;
-        let tenant = state.job(partner).spec.tenant;
+        let partner = state.attempt(first_of(state, pool, nearest)?).job;
         Some(PairRefusal {
-            test: furthest.test,
+            test: nearest.test,
             partner,
-            retentions: furthest.keeps,
-            tolerance: self.agreed(rho_tol(ask.base, ask.assurance(tenant))),
-            pressure_milli: (ask.pressure * 1_000.0).min(1e9) as u32,
-            qad: [state.qad(ask.tenant).1, state.qad(tenant).1],
+            retentions: nearest.keeps,
+            tolerance: self.agreed(asker.tolerance(nearest.tenant)),
+            pressure_milli: (asker.level * 1_000.0).min(1e9) as u32,
+            qad: [state.qad(asker.tenant).1, state.qad(nearest.tenant).1],
         })
     }
+}
+
+/// True if the host that came nearest is gone, and nobody has looked for another for a while.
+fn is_out_of_date(draft: &Draft<'_>, ask: AskId) -> bool {
+    let (state, pool) = (draft.state(), draft.pool());
+    let nearest = state.nearest(pool, ask);
+    nearest.is_some_and(|nearest| first_of(state, pool, nearest).is_none())
+        && state.looked_at(pool, ask) + LOOK_AGAIN <= draft.now()
+}
+
+/// The first host of the kind that came nearest.
+fn first_of(state: &State, pool: PoolId, nearest: &Nearest) -> Option<AttemptId> {
+    let mut kinds = state.hosts_of(pool, nearest.kind.gpus, nearest.tenant);
+    let (_, hosts) = kinds.find(|(kind, _)| **kind == nearest.kind)?;
+    hosts.first().map(|&(_, id)| id)
 }
 
 /// ρ_tol from ρ_min + P·(1 − ρ_min) and the lower of two Q̃.
@@ -259,23 +252,9 @@ pub(super) fn rho_tol(base: f64, assurance: f64) -> f64 {
     (base * (2.0 - assurance)).min(1.0)
 }
 
-/// Keeps the pair that came furthest; of equals, the one of which both keep most.
-fn note_furthest(furthest: &mut Option<Furthest>, next: Furthest) {
-    let order = |pair: &Furthest| (pair.test, pair.keeps[0].min(pair.keeps[1]));
-    if furthest.as_ref().is_none_or(|known| order(&next) > order(known)) {
-        *furthest = Some(next);
-    }
-}
-
-/// The hosts of a kind that are expected to end first.
-fn hosts_of(state: &State, pool: PoolId, kind: &HostKind, most: usize) -> Vec<AttemptId> {
-    let hosts = state.hosts_of_kind(pool, kind);
-    hosts.into_iter().flatten().take(most).map(|&(_, id)| id).collect()
-}
-
 /// True if nothing keeps a partner off a host's devices for now: what a gang waits for stays free
 /// of newcomers.
-fn may_join(state: &State, pool: PoolId, host: &Attempt) -> bool {
+pub(super) fn may_join(state: &State, pool: PoolId, host: &Attempt) -> bool {
     let guarded = state.pool(pool).guard().map_or(&[][..], |guard| guard.nodes.as_slice());
     state.takes_partner(host) && !host.placement.iter().any(|slice| guarded.contains(&slice.node))
 }

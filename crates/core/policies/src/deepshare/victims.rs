@@ -111,8 +111,9 @@ impl<'a> Search<'a> {
                 continue;
             }
             let mut choices = [None, None];
+            let on_one = demand.gpus <= index.largest();
             match demand.layout {
-                _ if demand.gpus <= index.largest() => {
+                _ if on_one => {
                     choices[0] =
                         self.on_one_node(gpu_type, &demand, &BTreeSet::new(), &mut retry_at);
                 }
@@ -124,8 +125,11 @@ impl<'a> Search<'a> {
             if let Layout::Members(_) = demand.layout {
                 choices[1] = self.on_any_nodes(gpu_type, &demand, &mut retry_at);
             }
-            for choice in choices.into_iter().flatten() {
-                let choice = self.needed_of(choice, gpu_type, &demand);
+            // Members may find places on other nodes as well.
+            let on_one = [on_one && demand.layout == Layout::Consolidated, false];
+            for (choice, on_one) in choices.into_iter().zip(on_one) {
+                let Some(choice) = choice else { continue };
+                let choice = self.needed_of(choice, on_one, gpu_type, &demand);
                 if best.as_ref().is_none_or(|best| choice.price.beats(best.price)) {
                     best = Some(choice);
                 }
@@ -136,7 +140,13 @@ impl<'a> Search<'a> {
 
     /// The choice without those who could stay, most costly first: a victim that spans nodes may
     /// free more than was counted on.
-    fn needed_of(&self, choice: Choice, gpu_type: GpuTypeId, demand: &Demand) -> Choice {
+    fn needed_of(
+        &self,
+        choice: Choice,
+        on_one_node: bool,
+        gpu_type: GpuTypeId,
+        demand: &Demand,
+    ) -> Choice {
         if choice.victims.len() < 2 {
             return choice;
         }
@@ -145,29 +155,23 @@ impl<'a> Search<'a> {
             .iter()
             .filter_map(|&id| self.candidate(self.state.attempt(id), &mut None))
             .collect();
-        self.spare_from(&mut set, gpu_type, demand);
+        match one_node(self.state, &set).filter(|_| on_one_node) {
+            Some(node) => {
+                let fits = |gone: &BTreeSet<AttemptId>| {
+                    given(self.state, node, demand, &|id| gone.contains(&id)) >= demand.gpus
+                };
+                spare_from(&mut set, fits);
+            }
+            None => {
+                let victims = set.iter().map(|victim| victim.attempt);
+                let room = Room::new(self.state, (self.pool, gpu_type), demand, victims);
+                spare_from(&mut set, |gone| room.fits(|id| gone.contains(&id)));
+            }
+        }
         match set.len() == choice.victims.len() {
             true => choice,
             false => self.choice_of(&set),
         }
-    }
-
-    fn spare_from(&self, set: &mut Vec<Candidate>, gpu_type: GpuTypeId, demand: &Demand) {
-        let victims = set.iter().map(|victim| victim.attempt);
-        let room = Room::new(self.state, (self.pool, gpu_type), demand, victims);
-        set.sort_by(|a, b| {
-            let cost = b.cost.total_cmp(&a.cost);
-            b.spared.cmp(&a.spared).then(cost).then(a.attempt.cmp(&b.attempt))
-        });
-        let mut gone: BTreeSet<AttemptId> = set.iter().map(|victim| victim.attempt).collect();
-        set.retain(|victim| {
-            gone.remove(&victim.attempt);
-            let needed = !room.fits(|id| gone.contains(&id));
-            if needed {
-                gone.insert(victim.attempt);
-            }
-            needed
-        });
     }
 
     fn choice_of(&self, set: &[Candidate]) -> Choice {
@@ -213,7 +217,8 @@ impl<'a> Search<'a> {
     ///
     /// Candidates are looked at from the one that would run longest. A set that holds a candidate
     /// not yet seen costs at least 1/T̂ of that one, so the search ends when the best set found is
-    /// cheaper than that: after very few, as a rule.
+    /// cheaper than that: after very few, as a rule. Who leaves devices to a job that may not be evicted
+    /// gives CPU and memory only, which is looked at where devices do not lack.
     fn on_one_node(
         &self,
         gpu_type: GpuTypeId,
@@ -222,9 +227,18 @@ impl<'a> Search<'a> {
         retry_at: &mut Option<Time>,
     ) -> Option<Choice> {
         let mut seen: BTreeMap<NodeId, Vec<Release>> = BTreeMap::new();
-        let mut paired: BTreeSet<AttemptId> = BTreeSet::new();
         let mut best: Option<Choice> = None;
-        for (end, attempt) in self.state.reclaimable(self.pool) {
+        let pool = self.state.pool(self.pool);
+        let needs_host = demand.per_gpu != Resources::default();
+        // Where a node has the devices, CPU and memory alone may be what is missing.
+        let host_only =
+            needs_host && pool.free(gpu_type).is_some_and(|free| free.largest() >= demand.gpus);
+        let leavers = host_only.then(|| self.state.reclaimable(self.pool));
+        let leavers =
+            leavers.into_iter().flatten().filter(|(_, attempt)| !self.could_free(attempt));
+        let parties = self.state.parties(self.pool, gpu_type).map(|party| (party, true));
+        let candidates = merged(parties, leavers.map(|leaver| (leaver, false)));
+        for ((end, attempt), frees) in candidates {
             // Those without an estimate come first and in no useful order; those that do not run yet
             // have more left than it seems.
             let known = end < Time::MAX;
@@ -240,10 +254,7 @@ impl<'a> Search<'a> {
                 }
                 continue;
             }
-            if paired.contains(&attempt.id) {
-                continue;
-            }
-            let mut party: Option<(Party, bool)> = None;
+            let mut party: Option<Party> = None;
             for slice in &attempt.placement {
                 let node = &self.state.nodes()[slice.node.index()];
                 let enough = node.obtainable().count() >= demand.gpus && has_memory(node, demand);
@@ -251,15 +262,17 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 if party.is_none() {
-                    party = self.party(attempt, retry_at);
+                    party = self.party(attempt, frees, retry_at);
                 }
-                let Some((party, empties)) = &party else { break };
-                let mut devices = Devices::NONE;
-                if *empties {
-                    paired.extend(attempt.beside.iter().map(|beside| beside.partner));
-                    devices = slice.devices.intersect(node.obtainable());
-                }
-                let here = seen.entry(slice.node).or_default();
+                let Some(party) = &party else { break };
+                let devices = match frees {
+                    true => slice.devices.intersect(node.obtainable()),
+                    false => Devices::NONE,
+                };
+                let here = seen.entry(slice.node).or_insert_with(|| {
+                    let gives_host = needs_host && !host_only;
+                    if gives_host { self.leavers(slice.node, retry_at) } else { Vec::new() }
+                });
                 here.push(Release { party: party.clone(), devices, left: slice.devices.count() });
                 let choice = self.cheapest_on(slice.node, here, demand);
                 if let Some(choice) = choice
@@ -272,63 +285,96 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// An attempt and whoever shares its devices, which come free only when all of them are gone; or
-    /// the attempt alone, if another may not be evicted now: then it leaves CPU and memory, and no
-    /// device (false). `None` if it may not be evicted itself.
-    fn party(&self, attempt: &Attempt, retry_at: &mut Option<Time>) -> Option<(Party, bool)> {
-        let one = self.candidate(attempt, retry_at)?;
-        let mut party = vec![one];
-        for beside in &attempt.beside {
+    /// True if all who share an attempt's devices could be evicted with it.
+    fn could_free(&self, attempt: &Attempt) -> bool {
+        attempt.beside.iter().all(|beside| {
             let partner = self.state.attempt(beside.partner);
-            let reclaimable = partner.charged == Class::BestEffort && partner.is_evictable();
-            match self.candidate(partner, retry_at).filter(|_| reclaimable) {
-                Some(partner) => party.push(partner),
-                None => return Some((vec![one], false)),
-            }
-        }
-        Some((party, true))
+            partner.charged == Class::BestEffort && partner.is_evictable()
+        })
     }
 
-    /// The cheapest set among the candidates seen on a node that holds the newest of them.
-    fn cheapest_on(&self, node: NodeId, seen: &[Release], demand: &Demand) -> Option<Choice> {
-        let open = self.state.nodes()[node.index()].open();
-        let (newest, others) = seen.split_last()?;
-        let enough = |set: &[Release]| {
-            let devices = set.iter().fold(open, |all, release| all.union(release.devices));
-            devices.count() >= demand.gpus && self.host_fits(node, set, demand)
+    /// An attempt and, to free its devices, whoever shares them; `None` if one of them may not be
+    /// evicted now.
+    fn party(&self, attempt: &Attempt, frees: bool, retry_at: &mut Option<Time>) -> Option<Party> {
+        let partners = attempt.beside.iter().filter(|_| frees).map(|beside| beside.partner);
+        let all = [attempt.id].into_iter().chain(partners);
+        all.map(|id| self.candidate(self.state.attempt(id), retry_at)).collect()
+    }
+
+    /// What those on a node give of CPU and memory who leave their devices to others.
+    fn leavers(&self, node: NodeId, retry_at: &mut Option<Time>) -> Vec<Release> {
+        let entry = &self.state.nodes()[node.index()];
+        let mut found: BTreeSet<AttemptId> = BTreeSet::new();
+        for device in entry.held().iter() {
+            found.extend(entry.residents(device));
+        }
+        let mut release = |id: AttemptId| {
+            let attempt = self.state.attempt(id);
+            let leaves = attempt.charged == Class::BestEffort
+                && attempt.is_evictable()
+                && !self.could_free(attempt);
+            let party = leaves.then(|| self.party(attempt, false, retry_at))??;
+            let slice = attempt.placement.iter().find(|slice| slice.node == node)?;
+            Some(Release { party, devices: Devices::NONE, left: slice.devices.count() })
         };
-        if !enough(seen) {
+        found.into_iter().filter_map(&mut release).collect()
+    }
+
+    /// The cheapest set among the candidates seen on a node that holds the newest of them. With a
+    /// large β a set and one more long job can cost less than the set alone: only sets of which
+    /// everyone is needed count.
+    fn cheapest_on(&self, node: NodeId, seen: &[Release], demand: &Demand) -> Option<Choice> {
+        let (newest, others) = seen.split_last()?;
+        let enough = |set: &[&Release]| self.is_enough(node, set, demand);
+        // Whoever joins one that suffices alone is not needed.
+        if enough(&[newest]) {
+            let needed = !enough(&[]);
+            return needed.then(|| self.choice_of(&newest.party));
+        }
+        let all: Vec<&Release> = seen.iter().collect();
+        if !enough(&all) {
             return None;
         }
+        let is_minimal = |set: &[&Release]| {
+            enough(set) && (0..set.len()).all(|index| !enough(&without(set, index)))
+        };
         let mut best: Option<Choice> = None;
-        let mut consider = |set: &[Release]| {
-            // With a large β a set and one more long job can cost less than the set alone: only
-            // sets of which everyone is needed count.
-            if !enough(set) || (0..set.len()).any(|i| enough(&without(set, i))) {
+        let mut consider = |set: &[&Release]| {
+            if !is_minimal(set) {
                 return;
             }
             let victims: Vec<Candidate> =
-                set.iter().flat_map(|release| release.party.clone()).collect();
-            let price = self.price(&victims);
-            if best.as_ref().is_none_or(|best| price.beats(best.price)) {
-                let victims = victims.iter().map(|victim| victim.attempt).collect();
-                best = Some(Choice { price, victims });
+                set.iter().flat_map(|release| release.party.iter().copied()).collect();
+            let choice = self.choice_of(&victims);
+            if best.as_ref().is_none_or(|best| choice.price.beats(best.price)) {
+                best = Some(choice);
             }
         };
         if others.len() <= EXHAUSTIVE {
-            for subset in 0..1u32 << others.len() {
-                let members = others.iter().enumerate().filter(|(i, _)| subset >> i & 1 == 1);
-                let mut set: Vec<_> = members.map(|(_, entry)| entry.clone()).collect();
-                set.push(newest.clone());
+            let mut set: Vec<&Release> = Vec::with_capacity(seen.len());
+            for subset in 1..1u32 << others.len() {
+                set.clear();
+                set.extend(
+                    others.iter().enumerate().filter_map(|(index, release)| {
+                        (subset >> index & 1 == 1).then_some(release)
+                    }),
+                );
+                set.push(newest);
                 consider(&set);
             }
         } else {
-            consider(&without_surplus(seen, enough));
+            consider(&without_surplus(all, enough));
         }
         best
     }
 
-    fn host_fits(&self, node: NodeId, set: &[Release], demand: &Demand) -> bool {
+    /// True if what these release on a node makes room for the demand there.
+    fn is_enough(&self, node: NodeId, set: &[&Release], demand: &Demand) -> bool {
+        let node = &self.state.nodes()[node.index()];
+        let devices = set.iter().fold(node.open(), |all, release| all.union(release.devices));
+        if devices.count() < demand.gpus {
+            return false;
+        }
         if demand.per_gpu == Resources::default() {
             return true;
         }
@@ -339,8 +385,7 @@ impl<'a> Search<'a> {
                 freed.add(per_gpu.times(release.left));
             }
         }
-        let room = self.state.nodes()[node.index()].host_room_with(freed);
-        demand.per_gpu.times(demand.gpus).fits(room)
+        demand.per_gpu.times(demand.gpus).fits(node.host_room_with(freed))
     }
 
     /// Whole nodes for a gang wider than a node, each time the one whose victims add least; then
@@ -486,15 +531,56 @@ impl<'a> Search<'a> {
     }
 }
 
-fn without(set: &[Release], index: usize) -> Vec<Release> {
+/// Candidates of two kinds in one order, those with most time left first.
+fn merged<'a>(
+    parties: impl Iterator<Item = ((Time, &'a Attempt), bool)>,
+    leavers: impl Iterator<Item = ((Time, &'a Attempt), bool)>,
+) -> impl Iterator<Item = ((Time, &'a Attempt), bool)> {
+    let (mut parties, mut leavers) = (parties.peekable(), leavers.peekable());
+    std::iter::from_fn(move || {
+        let end = |next: Option<&((Time, &Attempt), bool)>| next.map(|((end, _), _)| *end);
+        match end(leavers.peek()) > end(parties.peek()) {
+            true => leavers.next(),
+            false => parties.next(),
+        }
+    })
+}
+
+/// The node that all of these victims are on, if there is only one and each is on no other.
+fn one_node(state: &State, set: &[Candidate]) -> Option<NodeId> {
+    let mut slices = set.iter().flat_map(|victim| &state.attempt(victim.attempt).placement);
+    let node = slices.next()?.node;
+    slices.all(|slice| slice.node == node).then_some(node)
+}
+
+/// Spares those without whom the job fits, most costly first.
+fn spare_from(set: &mut Vec<Candidate>, fits: impl Fn(&BTreeSet<AttemptId>) -> bool) {
+    set.sort_by(|a, b| {
+        let cost = b.cost.total_cmp(&a.cost);
+        b.spared.cmp(&a.spared).then(cost).then(a.attempt.cmp(&b.attempt))
+    });
+    let mut gone: BTreeSet<AttemptId> = set.iter().map(|victim| victim.attempt).collect();
+    set.retain(|victim| {
+        gone.remove(&victim.attempt);
+        let needed = !fits(&gone);
+        if needed {
+            gone.insert(victim.attempt);
+        }
+        needed
+    });
+}
+
+fn without<'a>(set: &[&'a Release], index: usize) -> Vec<&'a Release> {
     let mut rest = set.to_vec();
     rest.remove(index);
     rest
 }
 
 /// Takes out victims that are not needed, most costly first.
-fn without_surplus(seen: &[Release], enough: impl Fn(&[Release]) -> bool) -> Vec<Release> {
-    let mut set = seen.to_vec();
+fn without_surplus<'a>(
+    mut set: Vec<&'a Release>,
+    enough: impl Fn(&[&'a Release]) -> bool,
+) -> Vec<&'a Release> {
     let cost = |party: &Party| party.iter().map(|victim| victim.cost).sum::<f64>();
     set.sort_by(|a, b| {
         let first = |release: &Release| release.party[0].attempt;
