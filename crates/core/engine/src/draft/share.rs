@@ -5,7 +5,7 @@ use crate::job::Job;
 use crate::queue::KeyId;
 use crate::reason::{Illegal, PairTest, Reason};
 use crate::settings::CapacityMode;
-use crate::sharing::asks::{AskId, AskKind, Nearest};
+use crate::sharing::asks::{AskId, AskKind, Nearest, losses_of};
 use crate::sharing::hosts::HostKind;
 use crate::sharing::{Company, PairTerms};
 use crate::state::State;
@@ -121,7 +121,7 @@ impl Draft<'_> {
     ) {
         let gpus = self.state.ask_kind(self.pool, ask).demand.gpus;
         let hosts = &mut self.state.pools[self.pool.index()].hosts;
-        let losses = hosts.losses(gpus).get(tenant.index()).copied().unwrap_or(0);
+        let losses = losses_of(hosts.losses(gpus), tenant);
         hosts.asks.settle(ask, (tenant, gpu_type), keeps, losses);
         hosts.block(blocked);
     }

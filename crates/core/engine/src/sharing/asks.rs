@@ -51,15 +51,20 @@ pub struct Hope {
     pub gpu_type: GpuTypeId,
     /// What both of a pair would keep, the one who keeps less.
     pub keeps: Retention,
-    /// The tenant's losses of hosts when this was so.
-    as_of: Option<u64>,
+    /// The tenant's losses of hosts when this was so; 0 if nobody has looked.
+    as_of: u32,
 }
 
 impl Hope {
     /// True if it is so, not only may be, after so many losses of tenants' hosts.
-    pub fn is_settled(&self, losses: &[u64]) -> bool {
-        self.as_of == Some(losses.get(self.tenant.index()).copied().unwrap_or(0))
+    pub fn is_settled(&self, losses: &[u32]) -> bool {
+        self.as_of == losses_of(losses, self.tenant)
     }
+}
+
+/// How often a tenant has lost a host, counted from 1.
+pub(crate) fn losses_of(losses: &[u32], tenant: TenantId) -> u32 {
+    losses.get(tenant.index()).copied().unwrap_or(1)
 }
 
 /// The pair that came furthest when somebody last looked.
@@ -175,7 +180,7 @@ impl Asks {
         let hopes = hopes.iter();
         let mut theirs = hopes.filter(|hope| (hope.tenant, hope.gpu_type) == (tenant, gpu_type));
         if theirs.next().is_none_or(|hope| keeps > hope.keeps) {
-            let hope = Hope { tenant, gpu_type, keeps, as_of: None };
+            let hope = Hope { tenant, gpu_type, keeps, as_of: 0 };
             self.replace(id, (tenant, gpu_type), Some(hope));
         }
     }
@@ -186,9 +191,9 @@ impl Asks {
         id: AskId,
         (tenant, gpu_type): (TenantId, GpuTypeId),
         keeps: Option<Retention>,
-        losses: u64,
+        losses: u32,
     ) {
-        let hope = keeps.map(|keeps| Hope { tenant, gpu_type, keeps, as_of: Some(losses) });
+        let hope = keeps.map(|keeps| Hope { tenant, gpu_type, keeps, as_of: losses });
         self.replace(id, (tenant, gpu_type), hope);
     }
 

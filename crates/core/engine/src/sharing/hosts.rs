@@ -40,15 +40,17 @@ type OfKind = (HostKind, BTreeSet<(Time, AttemptId)>);
 struct OfSize {
     /// In order of kind; none is empty.
     by_tenant: BTreeMap<TenantId, Vec<OfKind>>,
-    /// By tenant, how often one of them left or was taken: what was worked out before may be too much.
-    losses: Vec<u64>,
+    /// By tenant, how often one of them left or was taken, from 1: what was worked out before may be
+    /// too much.
+    losses: Vec<u32>,
 }
 
 impl OfSize {
     fn lose(&mut self, tenant: TenantId) {
         let tenants = self.losses.len().max(tenant.index() + 1);
-        self.losses.resize(tenants, 0);
-        self.losses[tenant.index()] += 1;
+        self.losses.resize(tenants, 1);
+        let losses = &mut self.losses[tenant.index()];
+        *losses = losses.checked_add(1).unwrap_or(1);
     }
 }
 
@@ -99,7 +101,7 @@ impl Hosts {
         }
     }
 
-    pub(crate) fn losses(&self, gpus: u32) -> &[u64] {
+    pub(crate) fn losses(&self, gpus: u32) -> &[u32] {
         self.by_size.get(&gpus).map_or(&[], |of_size| of_size.losses.as_slice())
     }
 
@@ -144,7 +146,7 @@ impl State {
     }
 
     /// How often tenants have lost hosts of a size, by tenant; may be shorter.
-    pub fn losses(&self, pool: PoolId, gpus: u32) -> &[u64] {
+    pub fn losses(&self, pool: PoolId, gpus: u32) -> &[u32] {
         self.pools[pool.index()].hosts.losses(gpus)
     }
 

@@ -67,6 +67,7 @@ pub(crate) fn serve(
         streams.line_up(tenant, draft, starter);
     }
     let mut hopeless: Vec<((Demand, u64), Reason)> = Vec::new();
+    let (mut hopeful, mut unasked): (Vec<AskId>, Vec<AskId>) = (Vec::new(), Vec::new());
     while let Some((tenant, Next { job: (_, job), key, ask })) = streams.next(draft, starter) {
         if let Some(ask) = ask {
             let asks =
@@ -108,11 +109,17 @@ pub(crate) fn serve(
         let over_quota = reason.is_quota();
         draft.sleep(key, charge, open, reason);
         if starter.shares() && !over_quota {
-            let asks = draft.state().asks_of(key, charge).filter(|(ask, ..)| Some(*ask) != made);
-            let (asked, unasked): (Vec<_>, Vec<_>) = asks.partition(|&(.., asked)| asked);
-            let mut hopeful: Vec<AskId> = asked.into_iter().map(|(ask, ..)| ask).collect();
-            starter.keep_hopeful(draft, (tenant, kind.0.gpus), &mut hopeful);
-            for ask in unasked.into_iter().map(|(ask, ..)| ask).chain(hopeful) {
+            hopeful.clear();
+            unasked.clear();
+            for (ask, asked) in draft.state().asks_of(key, charge) {
+                if Some(ask) != made {
+                    if asked { hopeful.push(ask) } else { unasked.push(ask) }
+                }
+            }
+            if !hopeful.is_empty() {
+                starter.keep_hopeful(draft, (tenant, kind.0.gpus), &mut hopeful);
+            }
+            for &ask in unasked.iter().chain(&hopeful) {
                 if let Some(job) = draft.state().first_asking(key, ask) {
                     streams.add(Next { job, key, ask: Some(ask) });
                 }
