@@ -160,7 +160,8 @@ fn choose_eps(hundred: &Table, eighty_six: &Table) -> String {
         "\n### The default of ε\n\nThe value with most solo work per installed GPU-second, both loads \
          together, of those that keep slowdown < 8 % (guaranteed < 5 %) and lose at most 0.5 (100 \
          nodes) and 1.5 (86 nodes) points of compliance; sums within 0.5 points are the same \
-         (their intervals are wider), and the least ε of them is taken. The sweep of the Philly window, further down, has no say.
+         (their intervals are wider), and the least ε of them is taken. \
+         The sweep of the Philly window, further down, has no say.
 
 \
          | ε / all GPUs | solo work, % at 100 nodes | at 86 | keeps the bars |\n\
