@@ -2,6 +2,7 @@
 
 use deepshare_model::{AttemptId, Devices, NodeId, NodeSpec, Resources, Time};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Whether a node can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +116,11 @@ impl Node {
     /// Attempts on a device.
     pub fn residents(&self, device: u32) -> &[AttemptId] {
         &self.residents[device as usize]
+    }
+
+    /// Attempts on its devices, each once.
+    pub fn everyone(&self) -> BTreeSet<AttemptId> {
+        self.held().iter().flat_map(|device| self.residents(device)).copied().collect()
     }
 
     /// When the last of its residents is expected to leave, as of the last

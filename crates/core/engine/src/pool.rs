@@ -30,8 +30,8 @@ pub struct Pool {
     pub(crate) ending: BTreeSet<AttemptId>,
     /// Attempts that can be evicted for a guaranteed job, by expected end.
     pub(crate) reclaimable: BTreeSet<(Time, AttemptId)>,
-    /// Those of them who share their devices with nobody else, one for all who share the same, by
-    /// GPU type and the first expected end.
+    /// Those of them who share their devices with nobody, or only with others of them: one for all
+    /// who share the same, the first to end, by GPU type and when that is expected.
     pub(crate) parties: BTreeSet<(GpuTypeId, Time, AttemptId)>,
     /// Guaranteed jobs' attempts charged as best-effort, by tenant and submission.
     pub(crate) spilled: BTreeSet<(TenantId, Time, AttemptId)>,

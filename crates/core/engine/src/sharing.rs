@@ -151,13 +151,16 @@ impl State {
         out.push(Command::Watch { attempt: id, partner: host, tolerance: terms.tolerance });
     }
 
+    /// Who shares an attempt's devices.
+    pub(crate) fn partners(&self, id: AttemptId) -> Vec<AttemptId> {
+        self.attempt(id).beside.iter().map(|beside| beside.partner).collect()
+    }
+
     /// Parts an ending attempt from its partners, who go on alone.
     pub(crate) fn part(&mut self, id: AttemptId) {
-        let partners: Vec<AttemptId> =
-            self.attempt(id).beside.iter().map(|beside| beside.partner).collect();
         let pool = self.pool_of(self.attempt(id).job).index();
         self.pools[pool].hosts.degraded.remove(&id);
-        for partner in partners {
+        for partner in self.partners(id) {
             self.pools[pool].hosts.degraded.remove(&partner);
             self.change_rate(partner, |beside| beside.retain(|b| b.partner != id));
             let entry = &mut self.attempts[partner.index()];

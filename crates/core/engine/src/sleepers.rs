@@ -48,6 +48,11 @@ impl Rest {
     pub(crate) fn is_awake(self) -> bool {
         self.sleep == Sleep::Awake
     }
+
+    /// It waits for devices, whatever else.
+    fn is_hungry(self) -> bool {
+        matches!(self.sleep, Sleep::Devices | Sleep::Either)
+    }
 }
 
 /// Keys with the same demand.
@@ -239,13 +244,13 @@ impl State {
 
     /// True if a key sleeps for want of devices, charged to a class: a partner may help.
     pub fn is_hungry(&self, key: KeyId, charge: Class) -> bool {
-        matches!(self.queues.rest(key, charge).sleep, Sleep::Devices | Sleep::Either)
+        self.queues.rest(key, charge).is_hungry()
     }
 
     fn wake_key(&mut self, key: KeyId, charge: Class) {
-        let sleep = &mut self.queues.rest_mut(key, charge).sleep;
-        let slept = std::mem::replace(sleep, Sleep::Awake);
-        if matches!(slept, Sleep::Devices | Sleep::Either) {
+        let was_hungry = self.is_hungry(key, charge);
+        self.queues.rest_mut(key, charge).sleep = Sleep::Awake;
+        if was_hungry {
             let pool = self.queues.key(key).pool.index();
             let kind = self.queues.kind(key);
             self.pools[pool].sleepers.kinds[kind].waiting[charge as usize] -= 1;

@@ -218,12 +218,7 @@ impl State {
             self.sync_reclaimable(&placement);
             // What it can be shrunk by may let a guaranteed job join somebody there.
             let nodes = placement.iter().map(|slice| slice.node);
-            for node in nodes.filter(|_| wanted.reclaimable.is_some()) {
-                let pool = self.nodes[node.index()].spec.pool.index();
-                if self.pools[pool].hosts.is_blocked(node) {
-                    self.unblock(node);
-                }
-            }
+            nodes.filter(|_| wanted.reclaimable.is_some()).for_each(|node| self.unblock(node));
         }
     }
 
@@ -239,7 +234,7 @@ impl State {
         first.then(|| (self.nodes[node.index()].spec.gpu_type, end))
     }
 
-    /// Keeps the index of those in step.
+    /// Keeps the index of attempts that lead in step.
     fn sync_leads(&mut self, id: AttemptId, before: Option<(GpuTypeId, Time)>) {
         let attempt = self.attempt(id);
         let (wanted, pool) = (attempt.counted.leads, self.pool_of(attempt.job).index());
@@ -253,10 +248,6 @@ impl State {
         if let Some((gpu_type, end)) = wanted {
             parties.insert((gpu_type, end, id));
         }
-    }
-
-    fn partners(&self, id: AttemptId) -> Vec<AttemptId> {
-        self.attempt(id).beside.iter().map(|beside| beside.partner).collect()
     }
 
     /// Works out which devices have none but residents that can be evicted.

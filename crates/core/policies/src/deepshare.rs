@@ -176,10 +176,10 @@ impl Starter for Phase<'_> {
 
     fn share(&mut self, draft: &mut Draft<'_>, job: JobId) -> bool {
         let (policy, pressure) = (self.policy, &mut *self.pressure);
-        policy.share(draft, job, pressure)
-            || (pressure.phase == Class::Guaranteed
-                && policy.would_share(draft, job, pressure)
-                && policy.shrink_for(draft, job, pressure))
+        match pressure.phase {
+            Class::Guaranteed => policy.share_or_shrink(draft, job, false, pressure),
+            Class::BestEffort => policy.share(draft, job, pressure),
+        }
     }
 }
 
@@ -217,12 +217,25 @@ impl DeepShare {
             return Ok(());
         }
         let host_short = matches!(refused, Reason::NotEnoughHost { .. });
-        let placed = self.share(draft, job, pressure)
-            || ((host_short || self.would_share(draft, job, pressure))
-                && self.shrink_for(draft, job, pressure))
-            || self.reclaim_for(draft, job);
+        let placed =
+            self.share_or_shrink(draft, job, host_short, pressure) || self.reclaim_for(draft, job);
         draft.hold_back(true);
         if placed { Ok(()) } else { Err(refused) }
+    }
+
+    /// Lets a guaranteed job join a running one, if need be once best-effort jobs have been shrunk,
+    /// which is tried also if it is `host_short` of CPU or memory beside free devices.
+    fn share_or_shrink(
+        &self,
+        draft: &mut Draft<'_>,
+        job: JobId,
+        host_short: bool,
+        pressure: &mut Pressure,
+    ) -> bool {
+        // Hopes of guaranteed jobs count on what shrinking gives.
+        self.share(draft, job, pressure)
+            || ((host_short || self.would_share(draft, job, pressure))
+                && self.shrink_for(draft, job, pressure))
     }
 
     /// Lets a job that found no free devices join a running one; why it found none is noted with those

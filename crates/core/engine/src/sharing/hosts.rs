@@ -145,11 +145,6 @@ impl State {
         kinds.flatten().map(|(kind, hosts)| (kind, hosts))
     }
 
-    /// How often tenants have lost hosts of a size, by tenant; may be shorter.
-    pub fn losses(&self, pool: PoolId, gpus: u32) -> &[u32] {
-        self.pools[pool.index()].hosts.losses(gpus)
-    }
-
     /// The same of every tenant.
     pub fn hosts(
         &self,
@@ -158,6 +153,11 @@ impl State {
     ) -> impl Iterator<Item = (&HostKind, &BTreeSet<(Time, AttemptId)>)> {
         let tenants = self.host_tenants(pool, gpus);
         tenants.flat_map(move |tenant| self.hosts_of(pool, gpus, tenant))
+    }
+
+    /// How often tenants have lost hosts of a size, by tenant; may be shorter.
+    pub fn losses(&self, pool: PoolId, gpus: u32) -> &[u32] {
+        self.pools[pool.index()].hosts.losses(gpus)
     }
 
     /// The kind of host an attempt is; `None` if it cannot take a partner.
@@ -221,18 +221,19 @@ impl State {
         host.is_evictable() && host.beside.is_empty() && host.placement.iter().all(open)
     }
 
-    /// A node may have come to let partners join hosts there: their hosts are looked at again.
+    /// A node may have come to let partners join hosts there, if it did not: they are looked at again.
     pub(crate) fn unblock(&mut self, id: NodeId) {
         let node = &self.nodes[id.index()];
-        let mut found: BTreeSet<(HostKind, TenantId)> = BTreeSet::new();
-        for device in node.held().iter() {
-            for &resident in node.residents(device) {
-                let attempt = self.attempt(resident);
-                if let Some((kind, _)) = attempt.counted.host {
-                    found.insert((kind, self.job(attempt.job).spec.tenant));
-                }
-            }
+        if !self.pools[node.spec.pool.index()].hosts.is_blocked(id) {
+            return;
         }
+        let host = |resident: AttemptId| {
+            let attempt = self.attempt(resident);
+            let (kind, _) = attempt.counted.host?;
+            Some((kind, self.job(attempt.job).spec.tenant))
+        };
+        let found: Vec<(HostKind, TenantId)> =
+            node.everyone().into_iter().filter_map(host).collect();
         let pool = &mut self.pools[node.spec.pool.index()];
         pool.hosts.blocked.remove(&id);
         // What a draft frees is not free yet.

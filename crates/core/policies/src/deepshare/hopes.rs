@@ -10,7 +10,8 @@ use super::order::Sleeping;
 use super::partner::{may_join, rho_tol};
 use deepshare_engine::{AskId, AskKind, Attempt, Draft, KeyId, Nearest, PairTest, State, Waiting};
 use deepshare_model::{
-    AttemptId, Class, GpuTypeId, JobId, NodeId, PoolId, Resources, Retention, TenantId, Time,
+    AttemptId, Class, Demand, GpuTypeId, JobId, NodeId, PoolId, Resources, Retention, TenantId,
+    Time,
 };
 use std::collections::BTreeSet;
 
@@ -34,18 +35,13 @@ impl DeepShare {
         let mut some = asks.filter(|listed| listed.ask.index() as u64 % 4 == state.rounds() % 4);
         some.all(|listed| {
             let Some(hopes) = state.hopes(pool, listed.ask) else { return true };
-            let demand = listed.kind.demand;
-            let mut tenants = state.host_tenants(pool, demand.gpus);
-            tenants.all(|tenant| {
-                types_for(state.gpu_types(), demand.gpu_type).all(|gpu_type| {
-                    let whose = (tenant, gpu_type);
-                    let (found, _) = self.survey(state, pool, &listed.kind, whose, &mut None);
-                    let mut theirs = hopes.iter();
-                    found.is_none()
-                        || theirs.any(|hope| {
-                            (hope.tenant, hope.gpu_type) == whose && Some(hope.keeps) >= found
-                        })
-                })
+            all_hosts(state, pool, &listed.kind.demand).all(|whose| {
+                let (found, _) = self.survey(state, pool, &listed.kind, whose, &mut None);
+                let mut theirs = hopes.iter();
+                found.is_none()
+                    || theirs.any(|hope| {
+                        (hope.tenant, hope.gpu_type) == whose && Some(hope.keeps) >= found
+                    })
             })
         })
     }
@@ -76,7 +72,13 @@ impl DeepShare {
             sleeping.new.extend(waiting.map(|waiting| (ask, *waiting)));
         }
         let hungry = draft.state().hungry_sizes(pool, phase);
+        let sizes = draft.state().host_sizes(pool).filter(|gpus| hungry.contains(gpus));
+        let sizes: Vec<u32> = sizes.collect();
+        if sizes.is_empty() {
+            return sleeping;
+        }
         let mut reaches: Vec<(GpuTypeId, Option<Retention>)> = Vec::new();
+        let mut waiting: Vec<Waiting> = Vec::new();
         // Most tenants have no quota left: theirs need not be asked.
         self.refresh(draft, pressure);
         let tenants = (0..draft.state().tenant_count()).map(TenantId::from_index);
@@ -85,8 +87,7 @@ impl DeepShare {
             types.map(|of| room_of(draft.state(), (tenant, of), pressure)).max().unwrap_or(0)
         };
         let rooms: Vec<u32> = tenants.map(&mut most_room).collect();
-        let sizes = draft.state().host_sizes(pool).filter(|gpus| hungry.contains(gpus));
-        for gpus in sizes.collect::<Vec<_>>() {
+        for gpus in sizes {
             let (base, _) = self.base_for(draft, pressure, gpus);
             // Less than the base is asked of nobody.
             let state = draft.state();
@@ -101,10 +102,11 @@ impl DeepShare {
             for (ask, wanted) in asks.collect::<Vec<_>>() {
                 let state = draft.state();
                 let most = state.most_hoped(pool)[ask.index()];
-                let waits = |waiting: &Waiting| {
+                waiting.clear();
+                waiting.extend(state.waiting_for(pool, ask).iter().filter(|waiting| {
                     rooms[waiting.tenant.index()] >= gpus && state.is_hungry(waiting.key, phase)
-                };
-                if !state.waiting_for(pool, ask).iter().any(waits) {
+                }));
+                if waiting.is_empty() {
                     continue;
                 }
                 reaches.clear();
@@ -116,27 +118,25 @@ impl DeepShare {
                 let (least_now, least_soon) =
                     (self.least_q(base, most_now), self.least_q(base, most));
                 let mut may_rise = false;
-                let state = draft.state();
-                for waiting in state.waiting_for(pool, ask) {
-                    let tenant = waiting.tenant;
-                    if rooms[tenant.index()] < gpus {
-                        continue;
-                    }
+                for one in &waiting {
+                    let tenant = one.tenant;
                     if pressure.assurance[tenant.index()] < least_now {
                         may_rise |= pressure.best[tenant.index()] >= least_soon;
                         continue;
                     }
                     let asked = rho_tol(base, pressure.assurance[tenant.index()]);
-                    let hopeful = state.is_hungry(waiting.key, phase)
-                        && reaches.iter().any(|&(gpu_type, most)| {
-                            self.may_pass(most, asked)
-                                && room_of(state, (tenant, gpu_type), pressure) >= gpus
-                        });
-                    if hopeful && (new.is_empty() || !new.contains(&(waiting.key, ask))) {
-                        sleeping.hopeful.push((ask, *waiting));
+                    let hopeful = reaches.iter().any(|&(gpu_type, most)| {
+                        self.may_pass(most, asked)
+                            && room_of(draft.state(), (tenant, gpu_type), pressure) >= gpus
+                    });
+                    if hopeful && (new.is_empty() || !new.contains(&(one.key, ask))) {
+                        sleeping.hopeful.push((ask, *one));
                     }
                 }
-                later = later || (may_rise && self.may_rise(draft, ask, pressure));
+                if may_rise && !later {
+                    let tenants: Vec<TenantId> = waiting.iter().map(|one| one.tenant).collect();
+                    later = self.may_hope(draft, &tenants, ask, pressure);
+                }
             }
         }
         if later {
@@ -203,39 +203,23 @@ impl DeepShare {
         asks.retain(|&ask| self.has_hope(draft, tenant, ask, pressure));
     }
 
-    /// True if time alone may let one who waits find a partner that asks this.
-    fn may_rise(&self, draft: &mut Draft<'_>, ask: AskId, pressure: &mut Pressure) -> bool {
-        let demand = draft.state().ask_kind(draft.pool(), ask).demand;
-        let (base, _) = self.base_for(draft, pressure, demand.gpus);
-        pressure.rises
-            && types_for(pressure.types, demand.gpu_type).any(|gpu_type| {
-                let reach = self.reach(draft, (ask, gpu_type), base, &pressure.best);
-                let (state, phase) = (draft.state(), pressure.phase);
-                let mut waiting = state.waiting_for(draft.pool(), ask).iter();
-                waiting.any(|waiting| {
-                    self.may_pass(reach, rho_tol(base, pressure.best[waiting.tenant.index()]))
-                        && state.is_hungry(waiting.key, phase)
-                        && room_of(state, (waiting.tenant, gpu_type), pressure) >= demand.gpus
-                })
-            })
-    }
-
-    /// True if time alone may let a job of a tenant find a partner, if it asks this.
+    /// True if time alone may let a job of one of some tenants find a partner, if it asks this.
     pub(super) fn may_hope(
         &self,
         draft: &mut Draft<'_>,
-        tenant: TenantId,
+        tenants: &[TenantId],
         ask: AskId,
         pressure: &mut Pressure,
     ) -> bool {
         let demand = draft.state().ask_kind(draft.pool(), ask).demand;
         let (base, _) = self.base_for(draft, pressure, demand.gpus);
-        let tolerance = rho_tol(base, pressure.best[tenant.index()]);
         pressure.rises
             && types_for(pressure.types, demand.gpu_type).any(|gpu_type| {
                 let reach = self.reach(draft, (ask, gpu_type), base, &pressure.best);
-                self.may_pass(reach, tolerance)
-                    && room_of(draft.state(), (tenant, gpu_type), pressure) >= demand.gpus
+                tenants.iter().any(|&tenant| {
+                    self.may_pass(reach, rho_tol(base, pressure.best[tenant.index()]))
+                        && room_of(draft.state(), (tenant, gpu_type), pressure) >= demand.gpus
+                })
             })
     }
 
@@ -311,13 +295,7 @@ impl DeepShare {
         let (state, pool) = (draft.state(), draft.pool());
         let kind = *state.ask_kind(pool, ask);
         let mut nearest: Option<Nearest> = None;
-        let whose: Vec<(TenantId, GpuTypeId)> = state
-            .host_tenants(pool, kind.demand.gpus)
-            .flat_map(|tenant| {
-                types_for(state.gpu_types(), kind.demand.gpu_type)
-                    .map(move |gpu_type| (tenant, gpu_type))
-            })
-            .collect();
+        let whose: Vec<(TenantId, GpuTypeId)> = all_hosts(state, pool, &kind.demand).collect();
         let survey = |&whose: &_| self.survey(state, pool, &kind, whose, &mut nearest);
         let found: Vec<_> = whose.iter().map(survey).collect();
         draft.note_look(ask, nearest);
@@ -405,6 +383,18 @@ impl DeepShare {
             fits && may_join(state, pool, host)
         })
     }
+}
+
+/// Tenants with hosts of a demand's size, and the GPU types that would do for it.
+pub(super) fn all_hosts(
+    state: &State,
+    pool: PoolId,
+    demand: &Demand,
+) -> impl Iterator<Item = (TenantId, GpuTypeId)> {
+    let Demand { gpus, gpu_type, .. } = *demand;
+    state.host_tenants(pool, gpus).flat_map(move |tenant| {
+        types_for(state.gpu_types(), gpu_type).map(move |gpu_type| (tenant, gpu_type))
+    })
 }
 
 /// GPU types that would do for a demand.

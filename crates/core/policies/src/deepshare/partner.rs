@@ -2,7 +2,7 @@
 
 use super::DeepShare;
 use super::colocate::Pressure;
-use super::hopes::{has_host_room, room_of};
+use super::hopes::{all_hosts, has_host_room, room_of};
 use deepshare_engine::{
     AskId, AskKind, Attempt, Draft, Hope, HostKind, Nearest, PairRefusal, PairTerms, PairTest,
     Reason, State,
@@ -64,9 +64,8 @@ impl DeepShare {
             let rooms = rooms.map(|of| room_of(draft.state(), (tenant, of), pressure) >= gpus);
             let rooms: Vec<bool> = rooms.collect();
             let asker = Asker { kind, tenant, base, level, assurance: &pressure.assurance };
-            let hopes = draft.state().hopes(pool, ask);
             let state = draft.state();
-            match self.first_partner(state, pool, hopes, &rooms, &asker) {
+            match self.first_partner(state, pool, state.hopes(pool, ask), &rooms, &asker) {
                 Ok((host, terms)) => match draft.share(job, charge, host, terms) {
                     Ok(()) => return Ok(()),
                     Err(reason) if reason.is_quota() => return Err(Some(reason)),
@@ -80,7 +79,7 @@ impl DeepShare {
             self.look(draft, ask, pressure);
         }
         let hopes = self.has_hope(draft, tenant, ask, pressure);
-        if !hopes && self.may_hope(draft, tenant, ask, pressure) {
+        if !hopes && self.may_hope(draft, &[tenant], ask, pressure) {
             self.look_again(draft);
         }
         let nearest = passed.filter(|_| hopes).or(draft.state().nearest(pool, ask).copied());
@@ -102,25 +101,25 @@ impl DeepShare {
     ) -> Result<(AttemptId, PairTerms), Option<Nearest>> {
         let kind = &asker.kind;
         let gpus = kind.demand.gpus;
-        let mut tenants: Vec<TenantId> = match hopes {
+        let mut whose: Vec<(TenantId, GpuTypeId)> = match hopes {
             Some(hopes) => {
                 let passes = |hope: &&Hope| self.passes(hope.keeps, asker.tolerance(hope.tenant));
-                hopes.iter().filter(passes).map(|hope| hope.tenant).collect()
+                hopes.iter().filter(passes).map(|hope| (hope.tenant, hope.gpu_type)).collect()
             }
-            None => state.host_tenants(pool, gpus).collect(),
+            None => all_hosts(state, pool, &kind.demand).collect(),
         };
-        tenants.dedup();
+        whose.retain(|(_, gpu_type)| rooms[gpu_type.index()]);
         // Hosts of each kind are in order already.
         let mut kinds = Vec::new();
         let mut heads: BinaryHeap<Reverse<Head>> = BinaryHeap::new();
-        for tenant in tenants {
+        for (tenant, gpu_type) in whose {
             let tolerance = asker.tolerance(tenant);
-            for (host, hosts) in state.hosts_of(pool, gpus, tenant) {
+            let hosts = state.hosts_of(pool, gpus, tenant);
+            for (host, hosts) in hosts.filter(|(host, _)| host.gpu_type == gpu_type) {
                 let Ok([own, theirs]) = self.could_share(state, kind, host) else { continue };
                 let least = own.min(theirs);
                 let mut hosts = hosts.iter();
-                if rooms[host.gpu_type.index()]
-                    && self.passes(least, tolerance)
+                if self.passes(least, tolerance)
                     && let Some(&(end, first)) = hosts.next()
                 {
                     heads.push(Reverse((Reverse(least), end, first, kinds.len())));

@@ -303,11 +303,6 @@ impl<'a> Search<'a> {
 
     /// What those on a node give of CPU and memory who leave their devices to others.
     fn leavers(&self, node: NodeId, retry_at: &mut Option<Time>) -> Vec<Release> {
-        let entry = &self.state.nodes()[node.index()];
-        let mut found: BTreeSet<AttemptId> = BTreeSet::new();
-        for device in entry.held().iter() {
-            found.extend(entry.residents(device));
-        }
         let mut release = |id: AttemptId| {
             let attempt = self.state.attempt(id);
             let leaves = attempt.charged == Class::BestEffort
@@ -317,7 +312,8 @@ impl<'a> Search<'a> {
             let slice = attempt.placement.iter().find(|slice| slice.node == node)?;
             Some(Release { party, devices: Devices::NONE, left: slice.devices.count() })
         };
-        found.into_iter().filter_map(&mut release).collect()
+        let everyone = self.state.nodes()[node.index()].everyone();
+        everyone.into_iter().filter_map(&mut release).collect()
     }
 
     /// The cheapest set among the candidates seen on a node that holds the newest of them. With a
