@@ -149,8 +149,8 @@ fn under_load(judge: &mut Judge, nodes: usize, index: usize, table: &Table) {
     judge.interval(&what, each(on, avoidable), " s", Keeps::AtMost(0.0));
 }
 
-/// Sums of two tables' solo work that differ by less are the same, points: their intervals are wider.
-const SAME: f64 = 0.5;
+/// Sums of two tables' solo work that differ by less are the same, points.
+const SAME: f64 = 0.2;
 
 /// Which ε keeps the bars at both loads and does most solo work; of equals, the least.
 fn choose_eps(hundred: &Table, eighty_six: &Table) -> String {
@@ -159,9 +159,8 @@ fn choose_eps(hundred: &Table, eighty_six: &Table) -> String {
         &mut text,
         "\n### The default of ε\n\nThe value with most solo work per installed GPU-second, both loads \
          together, of those that keep slowdown < 8 % (guaranteed < 5 %) and lose at most 0.5 (100 \
-         nodes) and 1.5 (86 nodes) points of compliance; sums within 0.5 points are the same \
-         (their intervals are wider), and the least ε of them is taken. \
-         The sweep of the Philly window, further down, has no say.
+         nodes) and 1.5 (86 nodes) points of compliance; sums within 0.2 points are the same, and the \
+         least ε of them is taken. The sweep of the Philly window, further down, has no say.
 
 \
          | ε / all GPUs | solo work, % at 100 nodes | at 86 | keeps the bars |\n\
