@@ -1,6 +1,8 @@
 //! Jobs as submitted.
 
-use crate::{GpuTypeId, ProfileClassId, Resources, Span, TenantId, Time, TrustDomainId, UserId};
+use crate::{
+    GpuTypeId, ProfileClassId, Resources, Span, TenantId, Time, Training, TrustDomainId, UserId,
+};
 use serde::{Deserialize, Serialize};
 
 /// Whether a job is covered by its tenant's quota (spec §1).
@@ -68,6 +70,9 @@ pub struct Sharing {
     pub consent: bool,
     /// Only jobs of the same domain may share a device with it.
     pub trust_domain: TrustDomainId,
+    /// The most that its running time beside others may be over its running time alone (TensorShare's
+    /// GPU SLA), thousandths; 0: the policy's own limit.
+    pub slowdown_limit_milli: u32,
 }
 
 /// A job as submitted.
@@ -89,6 +94,9 @@ pub struct JobSpec {
     pub sharing: Sharing,
     /// Its hardware profile's class, where known.
     pub profile: Option<ProfileClassId>,
+    /// How its batch, memory and speed hang together, where known: it may then run with a smaller
+    /// batch a step to fit beside another job.
+    pub training: Option<Training>,
     /// CPU and memory beside each GPU that would be enough, as a vertical autoscaler recommends.
     pub recommended: Option<Resources>,
     /// Run time promised by the owner, where given (a wall-time limit or an annotation).

@@ -10,6 +10,7 @@ mod job;
 mod retention;
 mod tenant;
 mod time;
+mod training;
 
 pub use cluster::{Devices, NodeSpec, Resources};
 pub use ids::{
@@ -20,3 +21,4 @@ pub use job::{Class, Demand, JobSpec, Layout, Outcome, Sharing};
 pub use retention::Retention;
 pub use tenant::{Quota, TenantSpec};
 pub use time::{GpuTime, Span, Time};
+pub use training::{IterationTime, Training, TrainingMemory};

@@ -57,7 +57,12 @@ impl Interference {
             class_of: assignment.of_job.clone(),
             classes: classes.collect(),
             truth: rows(truth),
-            predicted: RetentionTable { version: 1, rows: rows(predicted), scores },
+            predicted: RetentionTable {
+                version: 1,
+                rows: rows(predicted),
+                scores,
+                errors_ppm: Vec::new(),
+            },
             device_memory_mib: 24_576,
             sample_period: Span::from_secs(10),
             sample_noise: 0.03,

@@ -228,6 +228,7 @@ impl Limits {
             },
             sharing: Sharing::default(),
             profile: None,
+            training: None,
             recommended: None,
             requested_time: job.requested_time,
         }

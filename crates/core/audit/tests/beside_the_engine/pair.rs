@@ -38,6 +38,7 @@ pub fn job_of(gpus: u32, priority: i32) -> JobSpec {
         demand: Demand::gpus(gpus),
         sharing: Sharing::default(),
         profile: None,
+        training: None,
         recommended: None,
         requested_time: None,
     }

@@ -128,6 +128,7 @@ impl World {
             demand,
             sharing: Sharing::default(),
             profile: None,
+            training: None,
             recommended: None,
             requested_time: None,
         };

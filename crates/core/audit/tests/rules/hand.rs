@@ -52,6 +52,7 @@ pub fn job_of(demand: Demand) -> JobSpec {
         demand,
         sharing: Sharing::default(),
         profile: None,
+        training: None,
         recommended: None,
         requested_time: None,
     }

@@ -34,7 +34,7 @@ fn kept(ratio: f64) -> Retention {
 /// Two jobs of class 0 keep 0.95 each; one of class 1 keeps 0.8, and leaves 0.85 to one of class 0.
 fn table(version: u64) -> Event {
     let rows = vec![vec![kept(0.95), kept(0.85)], vec![kept(0.8)]];
-    Event::Retentions { table: RetentionTable { version, rows, scores: Vec::new() } }
+    Event::Retentions { table: RetentionTable { version, rows, ..Default::default() } }
 }
 
 fn under(rules: ShareRules, node: NodeSpec) -> Hand {
@@ -144,7 +144,7 @@ fn both_agreed_to_share() {
 
 #[test]
 fn both_are_of_one_trust_domain() {
-    let sharing = Sharing { consent: true, trust_domain: TrustDomainId(1) };
+    let sharing = Sharing { consent: true, trust_domain: TrustDomainId(1), ..Sharing::default() };
     let stranger = JobSpec { sharing, ..sharer(Class::BestEffort, 2) };
     breaks!(joining(&mut guaranteed_host(), stranger), Violation::PairOfStrangers { .. });
 }

@@ -81,7 +81,7 @@ fn pair() -> (Engine, Auditor) {
     };
     let auditor = Auditor::new(&settings).shares(rules).check_every(1);
     let mut both = (Engine::new(settings, Box::new(Clingy)), auditor);
-    let table = RetentionTable { version: 1, rows: vec![vec![kept(0.9)]], scores: Vec::new() };
+    let table = RetentionTable { version: 1, rows: vec![vec![kept(0.9)]], ..Default::default() };
     for event in [
         Event::TenantSet { tenant: T0, spec: TenantSpec::new(PoolId(0), Quota::uniform(1, 1)) },
         Event::NodeAdded { node: N0, spec: node_of(1) },
@@ -131,7 +131,7 @@ fn the_engine_believes_what_was_sampled() {
 #[test]
 fn the_engine_predicts_what_it_was_told() {
     let (engine, mut auditor) = pair();
-    let table = RetentionTable { version: 2, rows: vec![vec![kept(0.8)]], scores: Vec::new() };
+    let table = RetentionTable { version: 2, rows: vec![vec![kept(0.8)]], ..Default::default() };
     auditor.event(Time::ZERO, &Event::Retentions { table }).unwrap();
     breaks!(auditor.compare(engine.state()), Violation::RetentionsDiffer);
 }

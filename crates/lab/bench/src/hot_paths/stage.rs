@@ -74,6 +74,7 @@ impl Stage {
             demand: Demand::gpus(gpus),
             sharing: Sharing::default(),
             profile: None,
+            training: None,
             recommended: None,
             requested_time: None,
         };

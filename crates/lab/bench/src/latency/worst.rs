@@ -119,6 +119,7 @@ fn guaranteed(tenant: TenantId, gpus: u32) -> JobSpec {
         demand: Demand::gpus(gpus),
         sharing: Sharing::default(),
         profile: None,
+        training: None,
         recommended: None,
         requested_time: None,
     }

@@ -156,6 +156,7 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
         demand: Demand::gpus(0),
         sharing: Sharing::default(),
         profile: None,
+        training: None,
         recommended: None,
         requested_time: None,
     };

@@ -46,7 +46,7 @@ pub(crate) fn predict(
     let row = |own: usize| (0..classes).map(|other| entry(own, other)).collect();
     let rows = (0..classes).map(row).collect();
     story.tell(Event::Retentions {
-        table: RetentionTable { version: story.tables, rows, scores: Vec::new() },
+        table: RetentionTable { version: story.tables, rows, ..Default::default() },
     })
 }
 

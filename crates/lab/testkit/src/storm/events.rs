@@ -149,7 +149,9 @@ impl Source {
         });
         let rows = rows.collect();
         let scores = (0..known).map(|_| rng.random_range(0..3)).collect();
-        Event::Retentions { table: RetentionTable { version, rows, scores } }
+        Event::Retentions {
+            table: RetentionTable { version, rows, scores, errors_ppm: Vec::new() },
+        }
     }
 
     /// A sample of a pair, or of two that are none.
@@ -252,8 +254,10 @@ impl Source {
             sharing: Sharing {
                 consent: rng.random_bool(0.9),
                 trust_domain: TrustDomainId(u32::from(rng.random_bool(0.1))),
+                slowdown_limit_milli: 0,
             },
             profile: rng.random_bool(0.9).then(|| ProfileClassId(rng.random_range(0..CLASSES))),
+            training: None,
             recommended: rng
                 .random_bool(0.6)
                 .then(|| Resources { cpu_milli: rng.random_range(0..3_000), memory_mib: 0 }),

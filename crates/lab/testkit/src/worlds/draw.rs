@@ -267,7 +267,7 @@ fn interference(rng: &mut Pcg64Mcg, trace: &Trace) -> SharedInterference {
             })
             .collect(),
         truth,
-        predicted: RetentionTable { version: 1, rows, scores },
+        predicted: RetentionTable { version: 1, rows, scores, errors_ppm: Vec::new() },
         device_memory_mib: one(rng, &[0, 24_000, 40_000]),
         sample_period: Span(rng.random_range(1..=30_000_000)),
         sample_noise: one(rng, &[0.0, 0.03, 0.2]),
