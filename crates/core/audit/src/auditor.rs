@@ -111,16 +111,20 @@ impl Auditor {
             Command::Reserve { attempt, job, charged, placement } => {
                 let joins = books.check_reserve(*attempt, *job, *charged, placement)?;
                 books.check_victims(*job, placement, self.reclaims)?;
-                books.promise(*attempt, *job, *charged, placement, joins);
+                books.promise(*attempt, *job, *charged, placement, (joins, 1));
             }
-            Command::Start { attempt, epoch, job, charged, placement } => {
+            Command::Start { attempt, epoch, job, charged, placement, steps } => {
                 if attempt.index() < books.attempts.len() {
                     books.check_reserved_start(*attempt, *epoch, *job, placement)?;
                 } else {
-                    let joins =
-                        books.check_direct_start(*attempt, *epoch, *job, *charged, placement)?;
+                    let joins = books.check_direct_start(
+                        *attempt,
+                        *epoch,
+                        (*job, *charged),
+                        (placement, *steps),
+                    )?;
                     books.check_victims(*job, placement, self.reclaims)?;
-                    books.promise(*attempt, *job, *charged, placement, joins);
+                    books.promise(*attempt, *job, *charged, placement, (joins, *steps));
                 }
                 books.occupy(*attempt);
             }
@@ -143,10 +147,15 @@ impl Auditor {
                 books.check_shrink(*attempt, *epoch, *per_gpu)?;
                 books.shrink(*attempt, *per_gpu);
             }
-            Command::Watch { attempt, partner, tolerance } => {
-                let pair = books.check_watch(*attempt, *partner, *tolerance)?;
-                books.pairs.insert(*attempt, pair);
-                books.step.unwatched = None;
+            Command::Accumulate { attempt, epoch, steps } => {
+                books.check_accumulate(*attempt, *epoch, *steps)?;
+                books.attempts[attempt.index()].steps = *steps;
+                books.step.attempts.push(*attempt);
+            }
+            Command::Watch { attempt, partner, bar } => {
+                let pair = books.check_watch(*attempt, *partner, *bar)?;
+                books.pairs.insert((*attempt, *partner), pair);
+                books.step.unwatched.retain(|watched| *watched != (*attempt, *partner));
                 books.step.attempts.push(*partner);
             }
             Command::Refuse { job, reason } => {

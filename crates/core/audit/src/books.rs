@@ -24,7 +24,7 @@ use gpu_time::GpuTimes;
 use job::Job;
 use node::Node;
 use pairs::{Joining, Pair};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tenants::Tenants;
 
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ pub(crate) struct Books {
     pub assurance: Option<Assurance>,
     /// What pairs must satisfy; `None` where a device has one holder.
     pub shares: Option<ShareRules>,
-    /// By the attempt that joined.
-    pub pairs: BTreeMap<AttemptId, Pair>,
+    /// By the attempt that joined and the one that was there.
+    pub pairs: BTreeMap<(AttemptId, AttemptId), Pair>,
     pub retentions: RetentionTable,
     pub step: Step,
 }
@@ -74,8 +74,10 @@ pub(crate) struct Step {
     pub reclaims: Vec<Reclaim>,
     /// Ended because their pairs were slower than they may be.
     pub revoked: Vec<AttemptId>,
-    /// Started beside somebody, with whom it is to be watched.
-    pub unwatched: Option<(AttemptId, AttemptId)>,
+    /// Started beside others, with whom they are to be watched.
+    pub unwatched: Vec<(AttemptId, AttemptId)>,
+    /// Left alone with iterations in more steps than configured.
+    pub in_steps: Vec<AttemptId>,
     /// Predictions changed.
     pub retentions: bool,
     /// The policy was asked to decide.
@@ -196,7 +198,7 @@ impl Books {
         job: JobId,
         charged: Class,
         placement: &Placement,
-        joins: Option<Joining>,
+        (joins, steps): (Vec<Joining>, u32),
     ) {
         let gpu_type = self.nodes[placement[0].node.index()].spec.gpu_type;
         for slice in placement {
@@ -228,6 +230,7 @@ impl Books {
             ran_since: None,
             spared_until: Time::ZERO,
             joins,
+            steps,
         });
         for reclaim in &mut self.step.reclaims {
             reclaim.served |= reclaim.beneficiary == job;
@@ -254,12 +257,14 @@ impl Books {
         attempt.reached = AttemptState::Binding;
         attempt.started_at = Some(self.now);
         let placement = attempt.placement.clone();
-        let first =
-            placement.first().and_then(|slice| Some((slice.node, slice.devices.iter().next()?)));
-        let there = first.and_then(|(node, device)| {
+        let devices = placement
+            .iter()
+            .flat_map(|slice| slice.devices.iter().map(|device| (slice.node, device)));
+        let holders = devices.filter_map(|(node, device)| {
             self.nodes[node.index()].holders[device as usize].first().copied()
         });
-        self.step.unwatched = there.map(|host| (id, host));
+        let hosts: BTreeSet<AttemptId> = holders.collect();
+        self.step.unwatched = hosts.into_iter().map(|host| (id, host)).collect();
         for slice in placement {
             self.change_node(slice.node, |node| {
                 node.unclaim(slice.devices, id);
@@ -287,10 +292,14 @@ impl Books {
         }
         let attempt = &mut self.attempts[id.index()];
         attempt.ending = Some(Ending::Evicted(reason));
-        if reason == EvictReason::Degraded {
+        if reason == EvictReason::SlowdownLimit {
+            self.remember(id);
+        }
+        let attempt = &mut self.attempts[id.index()];
+        if matches!(reason, EvictReason::Degraded | EvictReason::SlowdownLimit) {
             self.step.revoked.push(id);
         }
-        if matches!(reason, EvictReason::Preempted | EvictReason::Degraded) {
+        if reason.is_chosen() {
             let (gpu_type, spec) = (attempt.gpu_type, &self.jobs[attempt.job.index()].spec);
             let charged = attempt.charged;
             for tenant in self.tenants.lineage(spec.tenant) {
@@ -308,7 +317,14 @@ impl Books {
         let placement = std::mem::take(&mut attempt.placement);
         let (job, gpu_type, started_at) = (attempt.job, attempt.gpu_type, attempt.started_at);
         let charged = attempt.charged;
+        let partners = self.partners_of(id);
         self.part(id);
+        let alone = partners.iter().map(|&(partner, _)| partner).filter(|&partner| {
+            let attempt = &self.attempts[partner.index()];
+            attempt.is_evictable() && attempt.steps > 1 && self.pairs_of(partner).next().is_none()
+        });
+        let alone: Vec<AttemptId> = alone.collect();
+        self.step.in_steps.extend(alone);
         for slice in placement {
             self.change_node(slice.node, |node| {
                 node.unclaim(slice.devices, id);
@@ -394,8 +410,7 @@ impl Books {
             })
             .collect();
         found.retain(|&id| {
-            let joins = self.attempts[id.index()].joins.as_ref();
-            joins.is_none_or(|joins| joins.host != holder)
+            !self.attempts[id.index()].joins.iter().any(|joins| joins.host == holder)
         });
         found.sort_unstable();
         found.dedup();

@@ -122,10 +122,11 @@ impl Books {
         if audited != engine {
             return Err(Violation::HeldDiffers { attempt, audited, engine });
         }
-        let audited = self.partner_of(attempt);
+        let audited = self.partners_of(attempt);
         let beside = state.attempt(attempt).beside.iter();
-        let engine: Vec<_> = beside.map(|beside| (beside.partner, beside.retention)).collect();
-        if engine != audited.as_slice() {
+        let mut engine: Vec<_> = beside.map(|beside| (beside.partner, beside.retention)).collect();
+        engine.sort_unstable_by_key(|&(partner, _)| partner);
+        if engine != audited {
             return Err(Violation::BesideDiffers { attempt, audited, engine });
         }
         Ok(())

@@ -12,6 +12,10 @@ pub struct ShareRules {
     pub most_gpus: u32,
     /// Predictions decide who shares; else everybody counts as keeping its whole speed.
     pub by_prediction: bool,
+    /// A job may share some of its devices, with several partners.
+    pub in_part: bool,
+    /// A pair may be parted because one of the two has been slowed down as much as it accepts.
+    pub by_limit: bool,
     /// How tolerance follows from pressure and assurance; `None`: any tolerance will do.
     pub tolerance: Option<ToleranceRules>,
 }

@@ -175,6 +175,9 @@ pub enum Violation {
         least: Retention,
         most: Retention,
     },
+    /// Iterations are done in steps that divide the batch, and only beside others in more than one.
+    #[error("{attempt} of {job} does its iterations in {steps} steps (alone: {alone})")]
+    WrongSteps { attempt: AttemptId, job: JobId, steps: u32, alone: bool },
     /// A pair is watched from its start on.
     #[error("{attempt} started beside {partner}, and nobody watches the two")]
     NotWatched { attempt: AttemptId, partner: AttemptId },
@@ -196,7 +199,7 @@ pub enum Violation {
     )]
     BesideDiffers {
         attempt: AttemptId,
-        audited: Option<(AttemptId, Retention)>,
+        audited: Vec<(AttemptId, Retention)>,
         engine: Vec<(AttemptId, Retention)>,
     },
     /// The engine predicts otherwise.

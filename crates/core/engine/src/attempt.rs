@@ -83,8 +83,13 @@ pub struct Attempt {
     pub running_since: Option<Time>,
     /// Who shares its devices, in the order in which they joined.
     pub beside: Vec<Beside>,
-    /// The pair it joined or is to join.
-    pub(crate) company: Option<Company>,
+    /// The pairs it joined or is to join.
+    pub(crate) company: Vec<Company>,
+    /// In how many steps each iteration is done (gradient accumulation), 1 = as configured; more only
+    /// beside others, to fit their memory.
+    pub steps: u32,
+    /// What that leaves of its speed.
+    pub(crate) pace: Retention,
     /// Solo work believed done when its speed last changed, and when that was.
     pub(crate) worked: Span,
     pub(crate) rate_since: Time,
@@ -110,7 +115,12 @@ impl Attempt {
     #[inline]
     pub fn rate(&self) -> Retention {
         let beside = self.beside.iter().map(|beside| beside.retention);
-        beside.min().unwrap_or(Retention::WHOLE)
+        beside.min().map_or(Retention::WHOLE, |kept| self.pace.times(kept))
+    }
+
+    /// Whom it joined.
+    pub(crate) fn joined(&self, host: AttemptId) -> bool {
+        self.company.iter().any(|company| company.host == host)
     }
 
     /// Devices in all.

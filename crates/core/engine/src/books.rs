@@ -100,6 +100,14 @@ impl Node {
         }
     }
 
+    /// Devices with residents beside whom something could be placed, if they agree.
+    pub fn shareable(&self) -> Devices {
+        match self.held_back {
+            true => Devices::NONE,
+            false => self.unclaimed().minus(self.vacant),
+        }
+    }
+
     /// Devices that work and are promised to nobody, whoever is on them.
     pub(crate) fn unclaimed(&self) -> Devices {
         self.usable().minus(self.claimed)

@@ -2,7 +2,8 @@
 
 use crate::attempt::Placement;
 use crate::reason::Reason;
-use deepshare_model::{AttemptId, Class, Epoch, JobId, Resources, Retention, Span};
+use crate::sharing::PairBar;
+use deepshare_model::{AttemptId, Class, Epoch, JobId, Resources, Span};
 use serde::{Deserialize, Serialize};
 
 /// Something the driver must do, in the order given.
@@ -32,6 +33,17 @@ pub enum Command {
         charged: Class,
         /// Where.
         placement: Placement,
+        /// In how many steps to do each iteration (gradient accumulation): 1 = as configured.
+        steps: u32,
+    },
+    /// Do each iteration in so many steps from the next one on.
+    Accumulate {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// The term of leadership that decided it.
+        epoch: Epoch,
+        /// 1 = as configured.
+        steps: u32,
     },
     /// Sample what both attempts of a pair keep of their solo speed, and tell
     /// ([`Event::PairSampled`](crate::Event::PairSampled)) until either ends.
@@ -40,8 +52,8 @@ pub enum Command {
         attempt: AttemptId,
         /// The one that was there.
         partner: AttemptId,
-        /// The least retention either may have.
-        tolerance: Retention,
+        /// What they have to keep, the one that joined first.
+        bar: PairBar,
     },
     /// Charge a guaranteed job's devices to its tenant's quota from now on: it cannot be preempted
     /// any more.
@@ -110,4 +122,13 @@ pub enum EvictReason {
     StartOverdue,
     /// It shares devices, and the pair runs slower than it may.
     Degraded,
+    /// It shares devices, and one of the pair has been slowed down as much as it accepts.
+    SlowdownLimit,
+}
+
+impl EvictReason {
+    /// True if the policy chose to: the world may refuse, and it counts as a preemption.
+    pub fn is_chosen(self) -> bool {
+        matches!(self, EvictReason::Preempted | EvictReason::Degraded | EvictReason::SlowdownLimit)
+    }
 }

@@ -7,7 +7,7 @@ mod share;
 mod shrink;
 
 use crate::attempt::{Attempt, AttemptState, Placement};
-use crate::command::{Command, Preemption};
+use crate::command::{Command, EvictReason, Preemption};
 use crate::job::JobState;
 use crate::policy::Rank;
 use crate::pool::Guard;
@@ -15,13 +15,16 @@ use crate::queue::KeyId;
 use crate::reason::{Illegal, Reason};
 use crate::settings::CapacityMode;
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, JobId, NodeId, PoolId, Resources, Span, TenantId, Time};
+use deepshare_model::{
+    AttemptId, Class, JobId, NodeId, PoolId, Resources, Retention, Span, TenantId, Time,
+};
 
 /// Why an attempt is evicted.
 #[derive(Clone, Copy, Debug)]
 enum Why {
     Preempted(Option<Preemption>),
-    Degraded,
+    /// For the sake of the pair it is part of.
+    Parted(EvictReason),
 }
 
 /// One proposal, with what is needed to take it back.
@@ -372,6 +375,11 @@ impl<'a> Draft<'a> {
         *wake = Some(wake.map_or(at, |earlier| earlier.min(at)));
     }
 
+    /// Asks for a round of this pool at `at`, whether anybody waits then or not: to look at pairs.
+    pub fn look_at_pairs(&mut self, at: Time) {
+        self.state.pools[self.pool.index()].hosts.look_at(at);
+    }
+
     fn refuse_illegal(&mut self, illegal: Illegal) -> Result<(), Reason> {
         self.illegal.get_or_insert(illegal);
         Err(Reason::NotConsidered)
@@ -414,7 +422,9 @@ impl<'a> Draft<'a> {
             charged: class,
             placement,
             beside: Vec::new(),
-            company: None,
+            company: Vec::new(),
+            steps: 1,
+            pace: Retention::WHOLE,
             worked: Span::ZERO,
             rate_since: Time::ZERO,
             per_gpu,
@@ -485,7 +495,7 @@ impl<'a> Draft<'a> {
                 self.state.set_attempt_state(attempt, before);
                 match why {
                     Why::Preempted(preemption) => self.state.preempt(attempt, preemption, out),
-                    Why::Degraded => self.state.revoke(attempt, out),
+                    Why::Parted(reason) => self.state.revoke(attempt, reason, out),
                 }
             }
         }

@@ -131,7 +131,7 @@ impl Engine {
         let rounds =
             state.pools.iter().filter(|pool| pool.has_work()).filter_map(|pool| match pool.dirty {
                 true => Some(state.now),
-                false => [pool.wake_at, pool.sleepers.retry_at].into_iter().flatten().min(),
+                false => pool.due(),
             });
         let round = rounds.min().map(|at| self.not_before_slot(at));
         [timer, round].into_iter().flatten().min()
@@ -161,8 +161,7 @@ impl Engine {
         let mut verdict = Ok(());
         for index in 0..self.state.pools.len() {
             let pool = &mut self.state.pools[index];
-            let due = [pool.wake_at, pool.sleepers.retry_at].into_iter().flatten().min();
-            if !pool.dirty && due.is_none_or(|at| at > now) {
+            if !pool.dirty && pool.due().is_none_or(|at| at > now) {
                 continue;
             }
             pool.dirty = false;
@@ -170,6 +169,7 @@ impl Engine {
             if !pool.has_work() {
                 continue;
             }
+            pool.hosts.look_at = None;
             pool.reasons.clear();
             self.state.wake_sleepers(PoolId::from_index(index));
             self.state.rounds += 1;
@@ -397,8 +397,7 @@ impl Engine {
         let now = self.state.now;
         let Some(attempt) = self.state.attempts.get_mut(id.index()) else { return };
         // Other evictions are deletions, which no disruption budget protects.
-        let Some((EvictReason::Preempted | EvictReason::Degraded, before)) = attempt.eviction
-        else {
+        let Some((_, before)) = attempt.eviction.filter(|(reason, _)| reason.is_chosen()) else {
             return;
         };
         if attempt.state != AttemptState::Terminating {
@@ -456,7 +455,7 @@ impl Engine {
             return;
         }
         let reason = attempt.evict_reason();
-        let preempted = matches!(reason, Some(EvictReason::Preempted | EvictReason::Degraded));
+        let preempted = reason.is_some_and(EvictReason::is_chosen);
         let job = self.state.release(id, out);
         if matches!(self.state.job(job).state, JobState::Ended(_)) {
             return;

@@ -144,9 +144,14 @@ impl Pool {
         self.usable[spec.gpu_type.index()].make_room(spec.gpus);
     }
 
-    /// True if a round could change anything: jobs wait, or pairs are to be broken up.
+    /// True if a round could change anything: jobs wait, or pairs are to be looked at or broken up.
     pub(crate) fn has_work(&self) -> bool {
-        self.waiting > 0 || !self.hosts.degraded.is_empty()
+        self.waiting > 0 || !self.hosts.degraded.is_empty() || self.hosts.look_at.is_some()
+    }
+
+    /// When a round is due, if nothing happens before.
+    pub(crate) fn due(&self) -> Option<Time> {
+        [self.wake_at, self.sleepers.retry_at, self.hosts.look_at].into_iter().flatten().min()
     }
 
     /// Nodes set aside for a gang.

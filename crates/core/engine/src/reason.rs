@@ -1,7 +1,7 @@
 //! Why a job waits: one closed list, with quantities, for every surface that says it.
 
 use crate::qad::Degree;
-use deepshare_model::{GpuTypeId, JobId, Retention, TenantId, Time};
+use deepshare_model::{GpuTypeId, JobId, Retention, Span, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -212,12 +212,26 @@ pub enum PairTest {
     Floor,
     /// Both must keep what the pressure and their tenants' assurance ask for.
     Tolerance,
+    /// Both must be served sooner, on the mean, than one after the other.
+    Benefit,
+    /// Neither may be slowed down more than its owner accepts.
+    SlowdownLimit,
+    /// Both together must do more than one alone.
+    Throughput,
 }
 
 impl PairTest {
     /// Every test, in the order in which they are made.
-    pub const ALL: [PairTest; 5] =
-        [PairTest::Class, PairTest::Memory, PairTest::Host, PairTest::Floor, PairTest::Tolerance];
+    pub const ALL: [PairTest; 8] = [
+        PairTest::Class,
+        PairTest::Memory,
+        PairTest::Host,
+        PairTest::Floor,
+        PairTest::Tolerance,
+        PairTest::Benefit,
+        PairTest::SlowdownLimit,
+        PairTest::Throughput,
+    ];
 
     /// The word used in tables and files.
     pub fn name(self) -> &'static str {
@@ -227,6 +241,9 @@ impl PairTest {
             PairTest::Host => "host",
             PairTest::Floor => "floor",
             PairTest::Tolerance => "tolerance",
+            PairTest::Benefit => "benefit",
+            PairTest::SlowdownLimit => "slowdown-limit",
+            PairTest::Throughput => "throughput",
         }
     }
 }
@@ -240,21 +257,61 @@ pub struct PairRefusal {
     pub partner: JobId,
     /// Predicted retention of the two: its own, the partner's (ρ̂).
     pub retentions: [Retention; 2],
-    /// What both would have to keep (ρ_tol).
-    pub tolerance: Retention,
-    /// Contention pressure P, thousandths.
-    pub pressure_milli: u32,
-    /// Q̃ of both tenants.
-    pub qad: [Degree; 2],
+    /// What they would have had to satisfy.
+    pub bound: PairBound,
+}
+
+/// What a pair has to satisfy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairBound {
+    /// Both keep ρ_tol of their speed.
+    Tolerance {
+        /// ρ_tol.
+        tolerance: Retention,
+        /// Contention pressure P, thousandths.
+        pressure_milli: u32,
+        /// Q̃ of both tenants.
+        qad: [Degree; 2],
+    },
+    /// Served together they end sooner, on the mean, than one after the other.
+    MeanCompletion {
+        /// Mean time to their ends if they share.
+        together: Span,
+        /// If one waits for the other.
+        apart: Span,
+    },
+    /// Neither is slowed down by more than its limit.
+    Slowdown {
+        /// The most that each accepts, thousandths: its own, the partner's.
+        limits_milli: [u32; 2],
+    },
+    /// Both together do more than one alone.
+    Throughput,
 }
 
 impl fmt::Display for PairRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PairRefusal { test, partner, retentions: [own, theirs], .. } = self;
+        let PairRefusal { test, partner, retentions: [own, theirs], bound } = self;
         write!(f, "{}: beside {partner} it would keep {own} of its speed", test.name())?;
-        write!(f, " and {partner} {theirs}, both have to keep {}", self.tolerance)?;
-        let pressure = f64::from(self.pressure_milli) / 1_000.0;
-        write!(f, "; pressure {pressure:.3}, assurance {} and {}", self.qad[0], self.qad[1])
+        write!(f, " and {partner} {theirs}, ")?;
+        match bound {
+            PairBound::Tolerance { tolerance, pressure_milli, qad } => {
+                let pressure = f64::from(*pressure_milli) / 1_000.0;
+                write!(f, "both have to keep {tolerance}; pressure {pressure:.3}")?;
+                write!(f, ", assurance {} and {}", qad[0], qad[1])
+            }
+            PairBound::MeanCompletion { together, apart } => {
+                let (together, apart) = (together.as_secs_f64(), apart.as_secs_f64());
+                write!(f, "together they end after {together:.0} s on the mean")?;
+                write!(f, ", one after the other after {apart:.0} s")
+            }
+            PairBound::Slowdown { limits_milli } => {
+                let [own, theirs] = limits_milli.map(|milli| f64::from(milli) / 1_000.0);
+                write!(f, "and they accept slowdowns of {own:.2} and {theirs:.2}")
+            }
+            PairBound::Throughput => write!(f, "less together than one alone"),
+        }
     }
 }
 

@@ -50,7 +50,8 @@ pub struct EngineSettings {
     /// Weight of the newest sample in a tenant's smoothed quota assurance degree, thousandths
     /// (spec §1, λ).
     pub qad_lambda_milli: u32,
-    /// Samples below tolerance in a row that end a pair (spec §5, w); 0: none do.
+    /// Samples below tolerance in a row that end a pair (spec §5, w); 0: none do, but the policy is
+    /// asked to look at its pairs after each.
     pub pair_samples: u32,
     /// How far below tolerance a sample may be before it counts as bad, parts per million.
     pub pair_slack_ppm: u32,

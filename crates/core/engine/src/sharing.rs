@@ -1,17 +1,20 @@
 //! Two jobs on the same devices: on what terms pairs were formed, and how fast their jobs are
 //! believed to run. Who could take a partner is in `hosts.rs`, who looks for one in `asks.rs`.
 //!
-//! A pair is two attempts on exactly the same devices. Residency itself is kept device by device
-//! (see `books.rs`); here are the links between attempts and what was agreed.
+//! A pair is two attempts that have devices in common: all of them, or, where the policy pairs gangs
+//! with several partners, some. Residency itself is kept device by device (see `books.rs`); here are
+//! the links between attempts and what was agreed.
 
 pub(crate) mod asks;
 pub(crate) mod hosts;
 
 use crate::attempt::{Attempt, AttemptState};
 use crate::command::{Command, EvictReason};
+use crate::reason::PairTest;
 use crate::state::State;
 use deepshare_model::{AttemptId, PoolId, ProfileClassId, Retention, Span, Time};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Predicted retention by profile class: what a job of one class keeps beside one of another.
 /// Versioned, and sent whole, so that a replay needs no model.
@@ -38,6 +41,12 @@ impl RetentionTable {
         self.rows.get(own.index())?.get(other.index()).copied()
     }
 
+    /// The table of somebody who knows nothing of pairs: everybody keeps all.
+    pub fn unknowing(&self) -> RetentionTable {
+        let rows = self.rows.iter().map(|row| vec![Retention::WHOLE; row.len()]).collect();
+        RetentionTable { rows, errors_ppm: Vec::new(), ..self.clone() }
+    }
+
     /// The slowdown (1/ρ, 1 or more) of a job of class `own` beside one of class `other` that is not
     /// exceeded with this chance, in per cent; `None` if the table does not know them.
     pub fn slowdown(&self, own: ProfileClassId, other: ProfileClassId, chance: u32) -> Option<f64> {
@@ -61,11 +70,53 @@ impl RetentionTable {
     }
 }
 
+/// What two jobs have to keep of their solo speed for their pair to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairBar {
+    /// The least that each may keep: the job that joins, the one that is there.
+    pub each: [Retention; 2],
+    /// The least that both together may keep, parts per million: 1,000,000 is what one job alone does.
+    pub together_ppm: u32,
+}
+
+impl PairBar {
+    /// Whatever they keep will do.
+    pub const NONE: PairBar = PairBar::both(Retention::LEAST);
+
+    /// Both keep at least so much (ρ_tol).
+    pub const fn both(tolerance: Retention) -> PairBar {
+        PairBar { each: [tolerance; 2], together_ppm: 0 }
+    }
+
+    /// Whether a sample of both is good enough, if it may be off by so much.
+    pub fn is_met(&self, seen: [Retention; 2], slack_ppm: u32) -> bool {
+        let [own, theirs] = seen.map(Retention::ppm);
+        let enough = |kept: u32, least: u32| kept.saturating_add(slack_ppm) >= least;
+        enough(own, self.each[0].ppm())
+            && enough(theirs, self.each[1].ppm())
+            && enough(own + theirs, self.together_ppm)
+    }
+}
+
+impl fmt::Display for PairBar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [own, theirs] = self.each;
+        match own == theirs {
+            true => write!(f, "{own}")?,
+            false => write!(f, "{own}, {theirs}")?,
+        }
+        match self.together_ppm {
+            0 => Ok(()),
+            together => write!(f, " ({:.3} together)", f64::from(together) / 1e6),
+        }
+    }
+}
+
 /// On what terms a job joins another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairTerms {
-    /// The least retention either may have (ρ_tol), as of admission.
-    pub tolerance: Retention,
+    /// What both have to keep, as of admission.
+    pub bar: PairBar,
     /// Predicted retention of the job that joins (ρ̂).
     pub own: Retention,
     /// Predicted retention of the one that is there.
@@ -103,7 +154,7 @@ pub struct PairCounts {
     pub revoked: u64,
     /// Jobs, round by round in which they were asked, that found no partner, by the test that their
     /// best one failed: in the order of [`PairTest::ALL`](crate::PairTest::ALL).
-    pub refused: [u64; 5],
+    pub refused: [u64; PairTest::ALL.len()],
 }
 
 impl State {
@@ -120,8 +171,16 @@ impl State {
     /// Pairs whose samples have stayed below tolerance, as (the one that joined, the one that was
     /// there), to be broken up.
     pub fn degraded(&self, pool: PoolId) -> impl Iterator<Item = (AttemptId, AttemptId)> {
-        let newer = self.pools[pool.index()].hosts.degraded.iter();
-        newer.filter_map(|&id| Some((id, self.attempt(id).company.as_ref()?.host)))
+        self.pools[pool.index()].hosts.degraded.iter().copied()
+    }
+
+    /// GPU memory that an attempt uses on each of its devices, MiB; 0 = unknown.
+    pub fn gpu_memory_of(&self, attempt: &Attempt) -> u32 {
+        let spec = &self.job(attempt.job).spec;
+        match (spec.training, attempt.steps) {
+            (Some(training), 2..) => training.memory_mib(attempt.steps),
+            _ => spec.demand.gpu_memory_mib,
+        }
     }
 
     /// Solo work that an attempt is believed to have done, the restart it owed included, up to now.
@@ -139,29 +198,43 @@ impl State {
         }
     }
 
-    /// Links a started attempt with whoever is on its devices, and has the pair watched.
+    /// Links a started attempt with whoever is on its devices, and has the pairs watched.
     pub(crate) fn join(&mut self, id: AttemptId, out: &mut Vec<Command>) {
-        let attempt = self.attempt(id);
-        let Some(company) = attempt.company else { return };
-        let (host, terms) = (company.host, company.terms);
-        let there = attempt.placement.first().is_some_and(|slice| {
-            let node = &self.nodes[slice.node.index()];
-            slice.devices.iter().any(|device| node.residents(device).contains(&host))
-        });
-        if !there {
-            // It left before the start: nobody to share with.
-            self.attempts[id.index()].company = None;
+        if self.attempt(id).company.is_empty() {
             return;
         }
-        self.pair_counts.formed += 1;
-        self.change_rate(id, |beside| {
-            beside.push(Beside { partner: host, retention: terms.own });
-        });
-        self.change_rate(host, |beside| {
-            beside.push(Beside { partner: id, retention: terms.theirs });
-        });
-        self.sync_attempt(host);
-        out.push(Command::Watch { attempt: id, partner: host, tolerance: terms.tolerance });
+        // Who left before the start is nobody to share with.
+        let attempt = self.attempt(id);
+        let there = |company: &Company| {
+            attempt.placement.iter().any(|slice| {
+                let node = &self.nodes[slice.node.index()];
+                slice.devices.iter().any(|device| node.residents(device).contains(&company.host))
+            })
+        };
+        let company: Vec<Company> = attempt.company.iter().copied().filter(there).collect();
+        if company.is_empty() {
+            self.set_steps(id, 1);
+        }
+        for &Company { host, terms, .. } in &company {
+            self.pair_counts.formed += 1;
+            self.change_rate(id, |beside| {
+                beside.push(Beside { partner: host, retention: terms.own });
+            });
+            self.change_rate(host, |beside| {
+                beside.push(Beside { partner: id, retention: terms.theirs });
+            });
+            self.sync_attempt(host);
+            out.push(Command::Watch { attempt: id, partner: host, bar: terms.bar });
+        }
+        self.attempts[id.index()].company = company;
+    }
+
+    /// In how many steps an attempt does its iterations from now on.
+    pub(crate) fn set_steps(&mut self, id: AttemptId, steps: u32) {
+        let pace =
+            self.job(self.attempt(id).job).spec.training.map(|training| training.pace(steps));
+        let attempt = &mut self.attempts[id.index()];
+        (attempt.steps, attempt.pace) = (steps, pace.unwrap_or(Retention::WHOLE));
     }
 
     /// Who shares an attempt's devices.
@@ -169,21 +242,28 @@ impl State {
         self.attempt(id).beside.iter().map(|beside| beside.partner).collect()
     }
 
-    /// Parts an ending attempt from its partners, who go on alone.
-    pub(crate) fn part(&mut self, id: AttemptId) {
+    /// Parts an ending attempt from its partners. Who is alone then trains as configured again.
+    pub(crate) fn part(&mut self, id: AttemptId, out: &mut Vec<Command>) {
         let pool = self.pool_of(self.attempt(id).job).index();
-        self.pools[pool].hosts.degraded.remove(&id);
         for partner in self.partners(id) {
-            self.pools[pool].hosts.degraded.remove(&partner);
+            let degraded = &mut self.pools[pool].hosts.degraded;
+            degraded.remove(&(id, partner));
+            degraded.remove(&(partner, id));
             self.change_rate(partner, |beside| beside.retain(|b| b.partner != id));
             let entry = &mut self.attempts[partner.index()];
-            if entry.company.is_some_and(|company| company.host == id) {
-                entry.company = None;
+            entry.company.retain(|company| company.host != id);
+            if entry.beside.is_empty() && entry.steps > 1 {
+                let goes_on = entry.is_evictable();
+                self.set_steps(partner, 1);
+                if goes_on {
+                    let epoch = self.epoch;
+                    out.push(Command::Accumulate { attempt: partner, epoch, steps: 1 });
+                }
             }
             self.sync_attempt(partner);
         }
         let entry = &mut self.attempts[id.index()];
-        entry.company = None;
+        entry.company.clear();
         entry.beside.clear();
     }
 
@@ -207,17 +287,14 @@ impl State {
         if !started(pair[0]) || !started(pair[1]) {
             return;
         }
-        let joined = |id: AttemptId, host: AttemptId| {
-            self.attempt(id).company.is_some_and(|company| company.host == host)
-        };
-        let (newer, seen) = if joined(pair[0], pair[1]) {
+        let (newer, seen) = if self.attempt(pair[0]).joined(pair[1]) {
             (pair, seen)
-        } else if joined(pair[1], pair[0]) {
+        } else if self.attempt(pair[1]).joined(pair[0]) {
             ([pair[1], pair[0]], [seen[1], seen[0]])
         } else {
             return;
         };
-        let Some(company) = &mut self.attempts[newer[0].index()].company else { return };
+        let Some(company) = self.company_mut(newer) else { return };
         if company.sampled_at.is_some_and(|last| taken <= last) {
             return;
         }
@@ -232,39 +309,66 @@ impl State {
             self.sync_attempt(newer[index]);
         }
         let (slack, patience) = (self.settings.pair_slack_ppm, self.settings.pair_samples);
-        let Some(company) = &mut self.attempts[newer[0].index()].company else { return };
-        if seen[0].min(seen[1]).ppm() + slack >= company.terms.tolerance.ppm() {
+        let Some(company) = self.company_mut(newer) else { return };
+        if company.terms.bar.is_met(seen, slack) {
             company.bad_samples = 0;
             company.observed = [0; 2];
+            return;
+        }
+        if patience == 0 {
+            let (pool, now) = (self.pool_of(self.attempt(newer[0]).job).index(), self.now);
+            self.pools[pool].hosts.look_at(now);
             return;
         }
         company.bad_samples += 1;
         for (sum, seen) in company.observed.iter_mut().zip(seen) {
             *sum += u64::from(seen.ppm());
         }
-        if patience > 0 && company.bad_samples == patience {
+        if company.bad_samples == patience {
             let mean =
                 company.observed.map(|sum| Retention::from_ppm((sum / u64::from(patience)) as u32));
             self.degrade(newer, mean);
         }
     }
 
+    /// The pair of an attempt and the one that it joined.
+    fn company_mut(&mut self, [newer, host]: [AttemptId; 2]) -> Option<&mut Company> {
+        let company = &mut self.attempts[newer.index()].company;
+        company.iter_mut().find(|company| company.host == host)
+    }
+
+    /// Lowers what is predicted of the likes of an attempt and its partners to what was seen of them.
+    fn remember(&mut self, id: AttemptId) {
+        for Beside { partner, retention } in self.attempt(id).beside.clone() {
+            let theirs = self.attempt(partner).beside.iter().find(|b| b.partner == id);
+            let Some(theirs) = theirs.map(|beside| beside.retention) else { continue };
+            self.lower([id, partner], [retention, theirs]);
+        }
+    }
+
     /// Marks a pair for breaking up, and lowers what is predicted of its like to what was seen.
     fn degrade(&mut self, pair: [AttemptId; 2], seen: [Retention; 2]) {
+        self.lower(pair, seen);
+        let pool = self.pool_of(self.attempt(pair[0]).job).index();
+        self.pools[pool].hosts.degraded.insert((pair[0], pair[1]));
+        self.pools[pool].dirty = true;
+    }
+
+    fn lower(&mut self, pair: [AttemptId; 2], seen: [Retention; 2]) {
         let profile = |id: AttemptId| self.job(self.attempt(id).job).spec.profile;
         if let (Some(own), Some(other)) = (profile(pair[0]), profile(pair[1])) {
             self.retentions.lower(own, other, seen[0]);
             self.retentions.lower(other, own, seen[1]);
         }
-        let pool = self.pool_of(self.attempt(pair[0]).job).index();
-        self.pools[pool].hosts.degraded.insert(pair[0]);
-        self.pools[pool].dirty = true;
     }
 
     /// Asks the world to end one of a pair that was not what it promised to be.
-    pub(crate) fn revoke(&mut self, id: AttemptId, out: &mut Vec<Command>) {
+    pub(crate) fn revoke(&mut self, id: AttemptId, reason: EvictReason, out: &mut Vec<Command>) {
         self.pair_counts.revoked += 1;
-        self.begin_eviction(id, EvictReason::Degraded, out);
+        if reason == EvictReason::SlowdownLimit {
+            self.remember(id);
+        }
+        self.begin_eviction(id, reason, out);
     }
 
     /// Goes on under a policy that may let jobs share where the one before did not. Jobs submitted

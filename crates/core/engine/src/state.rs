@@ -236,6 +236,12 @@ impl State {
         (job.served + self.current_stint(job)).saturating_sub(job.served_baseline).on(job.gpus())
     }
 
+    /// Solo work that the job has done and need not repeat, restarts apart, up to now.
+    pub fn progress(&self, job: JobId) -> Span {
+        let job = self.job(job);
+        job.work + self.current_work(job).saturating_sub(job.restart)
+    }
+
     fn current_stint(&self, job: &Job) -> Span {
         let since = job.active().and_then(|attempt| self.attempt(attempt).running_since);
         since.map_or(Span::ZERO, |since| self.now.saturating_since(since))
@@ -261,13 +267,12 @@ impl State {
     /// over lost and done). The restart that the job owed at its last stop counts as lost whether it
     /// is paid yet or not.
     pub fn preemption_overhead(&self, job: JobId) -> f64 {
-        let job = self.job(job);
-        let lost = job.lost + job.restart;
+        let entry = self.job(job);
+        let lost = entry.lost + entry.restart;
         if lost.is_zero() {
             return 0.0;
         }
-        let done = job.work + self.current_work(job).saturating_sub(job.restart);
-        lost.as_secs_f64() / (lost + done).as_secs_f64()
+        lost.as_secs_f64() / (lost + self.progress(job)).as_secs_f64()
     }
 
     /// Why the job is not running; `None` if it runs, is starting or has ended.

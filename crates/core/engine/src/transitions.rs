@@ -325,8 +325,9 @@ impl State {
     pub(crate) fn forget_claim(&mut self, attempt: &Attempt) {
         for slice in &attempt.placement {
             let host = State::host_share(attempt, slice.devices);
+            let kept = self.claimed_by_hosts(attempt, slice.node);
             self.with_node(slice.node, |node| {
-                node.claimed = node.claimed.minus(slice.devices);
+                node.claimed = node.claimed.minus(slice.devices.minus(kept));
                 node.give_host(host);
             });
             self.tell_new_pool(slice.node, attempt.job);
@@ -335,6 +336,14 @@ impl State {
         self.tenants.refund(tenant, class, gpu_type, gpus);
         let pool = self.pool_of(attempt.job).index();
         self.pools[pool].live.remove(&attempt.id);
+    }
+
+    /// Devices of a node that are promised to those whom an attempt was to join.
+    fn claimed_by_hosts(&self, attempt: &Attempt, node: NodeId) -> Devices {
+        let hosts = attempt.company.iter().map(|company| self.attempt(company.host));
+        let reserved = hosts.filter(|host| host.state == AttemptState::Reserved);
+        let slices = reserved.flat_map(|host| &host.placement).filter(|slice| slice.node == node);
+        slices.fold(Devices::NONE, |all, slice| all.union(slice.devices))
     }
 
     /// Starts a newly placed attempt if nobody stands in its way, else reserves its devices.
@@ -362,6 +371,17 @@ impl State {
 
     /// Lets an attempt wait for whoever stands in its way, and says whether anybody does.
     fn await_holders(&mut self, id: AttemptId) -> bool {
+        let awaits = self.in_the_way(id);
+        for &holder in &awaits {
+            self.attempts[holder.index()].waiters.push(id);
+        }
+        let waits = !awaits.is_empty();
+        self.attempts[id.index()].awaits = awaits;
+        waits
+    }
+
+    /// Who has to end or give before a placed attempt can start.
+    pub(crate) fn in_the_way(&self, id: AttemptId) -> Vec<AttemptId> {
         let mut awaits = Vec::new();
         let attempt = self.attempt(id);
         for slice in &attempt.placement {
@@ -378,12 +398,7 @@ impl State {
         awaits.extend(self.shrinking_beside(attempt));
         awaits.sort_unstable();
         awaits.dedup();
-        for &holder in &awaits {
-            self.attempts[holder.index()].waiters.push(id);
-        }
-        let waits = !awaits.is_empty();
-        self.attempts[id.index()].awaits = awaits;
-        waits
+        awaits
     }
 
     /// Attempts whose CPU and memory an attempt may have been promised before they gave it.
@@ -434,8 +449,8 @@ impl State {
             self.sync_reclaimable(&placement);
         }
         self.jobs[job.index()].last_attempt = Some(id);
-        let charged = self.attempt(id).charged;
-        out.push(Command::Start { attempt: id, epoch, job, charged, placement });
+        let Attempt { charged, steps, .. } = *self.attempt(id);
+        out.push(Command::Start { attempt: id, epoch, job, charged, placement, steps });
         out.append(&mut watch);
     }
 
@@ -519,7 +534,7 @@ impl State {
             self.tell_new_pool(slice.node, job);
         }
         if shared {
-            self.part(id);
+            self.part(id, out);
             self.sync_reclaimable(&placement);
         }
         let pool = self.pool_of(job).index();

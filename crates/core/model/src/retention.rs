@@ -17,6 +17,9 @@ impl Retention {
     /// Solo speed.
     pub const WHOLE: Retention = Retention(WHOLE);
 
+    /// As good as standing still.
+    pub const LEAST: Retention = Retention(1);
+
     /// From parts per million, clamped to 1 ..= 1,000,000.
     pub fn from_ppm(ppm: u32) -> Retention {
         Retention(ppm.clamp(1, WHOLE))
@@ -39,6 +42,16 @@ impl Retention {
     /// The ratio, above 0 and at most 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(WHOLE)
+    }
+
+    /// What is left of both: a share of a share.
+    #[inline]
+    #[must_use]
+    pub fn times(self, other: Retention) -> Retention {
+        if self == Retention::WHOLE {
+            return other;
+        }
+        Retention::from_ppm((u64::from(self.0) * u64::from(other.0) / u64::from(WHOLE)) as u32)
     }
 
     /// Solo work done in `time` at this speed, rounded down.

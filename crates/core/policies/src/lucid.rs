@@ -24,7 +24,7 @@
 
 use crate::in_order::serve_in_order;
 use deepshare_engine::{
-    CapacityMode, Draft, HostKind, PairTerms, Policy, Rank, Reason, Slice, State,
+    CapacityMode, Draft, HostKind, PairBar, PairTerms, Policy, Rank, Reason, Slice, State,
 };
 use deepshare_model::{AttemptId, Devices, JobId, NodeId, PoolId, Retention, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -251,11 +251,8 @@ fn pack(draft: &mut Draft<'_>, profiles: bool) {
             continue;
         }
         if let Some(host) = partner(draft.state(), draft.pool(), job) {
-            let terms = PairTerms {
-                tolerance: Retention::from_ppm(1),
-                own: Retention::WHOLE,
-                theirs: Retention::WHOLE,
-            };
+            let terms =
+                PairTerms { bar: PairBar::NONE, own: Retention::WHOLE, theirs: Retention::WHOLE };
             let class = draft.state().job(job).spec.class;
             if draft.share(job, class, host, terms).is_ok() {
                 continue;

@@ -10,6 +10,11 @@ pub fn auditor_of(engine: &EngineSettings, policy: &PolicyConfig) -> Auditor {
     let settings = match policy {
         PolicyConfig::DeepShare(settings) => settings,
         PolicyConfig::Lucid(_) if policy.shares() => return auditor.shares(LUCID),
+        PolicyConfig::SjfBsbf(_) | PolicyConfig::SjfFfs { .. } => return auditor.shares(SJF),
+        PolicyConfig::TensorShare(settings) if policy.shares() => {
+            return auditor.shares(ShareRules { by_limit: settings.guard, ..EVEN });
+        }
+        PolicyConfig::Gandiva {} => return auditor.shares(EVEN),
         _ => return auditor,
     };
     let auditor = match share_rules(settings) {
@@ -28,8 +33,17 @@ const LUCID: ShareRules = ShareRules {
     floor_ppm: 0,
     most_gpus: 8,
     by_prediction: false,
+    in_part: false,
+    by_limit: false,
     tolerance: None,
 };
+
+/// What TensorShare and Gandiva promise of pairs beyond what holds of all: what is agreed is kept as far
+/// as is known.
+const EVEN: ShareRules = ShareRules { most_gpus: 0, by_prediction: true, ..LUCID };
+
+/// What the SJF policies promise of pairs: the same, and gangs may share in part.
+const SJF: ShareRules = ShareRules { in_part: true, ..EVEN };
 
 /// What DeepShare promises of pairs; `None` if it lets nobody share.
 fn share_rules(settings: &DeepShareSettings) -> Option<ShareRules> {
@@ -44,6 +58,8 @@ fn share_rules(settings: &DeepShareSettings) -> Option<ShareRules> {
         floor_ppm: colocation.guaranteed_floor_milli * 1_000,
         most_gpus: colocation.max_gpus,
         by_prediction: colocation.by_prediction,
+        in_part: false,
+        by_limit: false,
         tolerance: Some(ToleranceRules {
             rho_min_milli: colocation.rho_min_milli,
             gamma_milli: colocation.gamma_milli,

@@ -48,6 +48,10 @@ pub fn lucid(settings: &mut SimSettings) {
         | PolicyConfig::EasyBackfill {}
         | PolicyConfig::ConservativeBackfill {}
         | PolicyConfig::ElasticQuota {}
+        | PolicyConfig::SjfBsbf(_)
+        | PolicyConfig::SjfFfs { .. }
+        | PolicyConfig::TensorShare(_)
+        | PolicyConfig::Gandiva {}
         | PolicyConfig::DeepShare(_) => {}
     }
 }

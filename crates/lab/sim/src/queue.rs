@@ -29,7 +29,7 @@ pub(crate) enum Due {
     /// A stopping attempt lets go of its devices.
     LetsGo(AttemptId),
     /// Telemetry reads a pair. Void if it has parted.
-    Reads(AttemptId),
+    Reads(AttemptId, AttemptId),
     /// The engine hears of something.
     News(Box<Event>),
 }
@@ -41,7 +41,7 @@ impl Due {
             Due::WorkDone(..) => 0,
             Due::NodeFails(_) | Due::NodeReturns(_) | Due::Cordons(..) => 1,
             Due::Arrival | Due::Releases(_) | Due::Withdraws(_) => 2,
-            Due::Binds(_) | Due::Starts(_) | Due::LetsGo(_) | Due::Reads(_) => 3,
+            Due::Binds(_) | Due::Starts(_) | Due::LetsGo(_) | Due::Reads(..) => 3,
             Due::News(_) => 4,
         }
     }

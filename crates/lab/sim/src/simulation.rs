@@ -125,7 +125,10 @@ impl<'a> Simulation<'a> {
             simulation.step(&event)?;
         }
         if let Some(interference) = &settings.interference {
-            let table = interference.predicted.clone();
+            let table = match settings.policy.predicts_pairs() {
+                true => interference.predicted.clone(),
+                false => interference.predicted.unknowing(),
+            };
             simulation.step(&Event::Retentions { table })?;
         }
         for node in &workload.nodes {
@@ -266,7 +269,7 @@ impl<'a> Simulation<'a> {
             Due::Binds(attempt) => self.world.bind(self.now, attempt),
             Due::Starts(attempt) => self.world.start(self.now, attempt),
             Due::LetsGo(attempt) => self.world.let_go(self.now, attempt),
-            Due::Reads(attempt) => self.world.read_pair(self.now, attempt),
+            Due::Reads(newer, host) => self.world.read_pair(self.now, newer, host),
             Due::News(event) => self.step(&event)?,
         }
         self.hear()

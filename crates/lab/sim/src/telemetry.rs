@@ -7,6 +7,7 @@
 
 use crate::interference::Interference;
 use crate::world::stream;
+use deepshare_engine::PairBar;
 use deepshare_model::{AttemptId, JobId, Retention, Span, Time};
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64Mcg;
@@ -18,8 +19,8 @@ const AHEAD: u32 = 3_600;
 pub(crate) struct Pair {
     pub(crate) attempts: [AttemptId; 2],
     true_retention: [Retention; 2],
-    /// A reading below this is bad.
-    line: u32,
+    /// What readings have to meet, and by how much they may miss it.
+    bar: (PairBar, u32),
     rng: Pcg64Mcg,
     /// When both have run together since.
     since: Time,
@@ -34,21 +35,22 @@ pub(crate) struct Reading {
 }
 
 impl Pair {
+    /// The `nth` pair of the attempt that joined, from 0, both of which run since then.
     pub(crate) fn new(
         interference: &Interference,
         attempts: [AttemptId; 2],
         jobs: [JobId; 2],
-        line: u32,
-        seed: u64,
+        bar: (PairBar, u32),
+        (seed, nth): (u64, u64),
         since: Time,
     ) -> Pair {
         let kept = |own: usize| interference.retention(jobs[own], jobs[1 - own]);
         // A stream of its own, so that pairs do not disturb each other.
-        let purpose = (1 << 40) | u64::from(attempts[0].0);
+        let purpose = (nth << 41) | (1 << 40) | u64::from(attempts[0].0);
         Pair {
             attempts,
             true_retention: [kept(0), kept(1)],
-            line,
+            bar,
             rng: stream(seed, purpose),
             since,
             readings: 0,
@@ -69,7 +71,7 @@ impl Pair {
                     *kept = Retention::from_ratio(kept.as_f64() * (1.0 + noise * error));
                 }
             }
-            let bad = seen[0].min(seen[1]).ppm() < self.line;
+            let bad = !self.bar.0.is_met(seen, self.bar.1);
             let news = first || bad || self.was_bad;
             self.was_bad = bad;
             if news {

@@ -14,9 +14,9 @@ use crate::settings::SimSettings;
 use crate::telemetry::{Pair, Reading};
 use crate::workload::Workload;
 use deepshare_audit::WorkLedger;
-use deepshare_engine::{BindFailure, Command, Event, EvictReason};
+use deepshare_engine::{BindFailure, Command, Event, EvictReason, PairBar};
 use deepshare_metrics::{JobRecord, SharingLevels};
-use deepshare_model::{AttemptId, JobId, Outcome, PoolId, Retention, Span, Time};
+use deepshare_model::{AttemptId, JobId, Outcome, PoolId, Retention, Span, Time, Training};
 use deepshare_trace::{Trace, TraceJob};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -55,6 +55,8 @@ struct AttemptTruth {
     heard_by: Time,
     /// Who is on its devices too.
     partners: Vec<AttemptId>,
+    /// What its iterations leave of its speed, done in as many steps as they are.
+    paced: Retention,
     /// How far it is, once it runs.
     pace: Pace,
     /// What the meters count of it.
@@ -65,7 +67,7 @@ struct AttemptTruth {
 
 /// True if the world may refuse to evict for this reason.
 fn may_be_refused(reason: EvictReason) -> bool {
-    matches!(reason, EvictReason::Preempted | EvictReason::Degraded)
+    reason.is_chosen()
 }
 
 impl AttemptTruth {
@@ -75,6 +77,7 @@ impl AttemptTruth {
             truth,
             heard_by: Time::ZERO,
             partners: Vec::new(),
+            paced: Retention::WHOLE,
             pace: Pace::new(Time::ZERO, Span::ZERO),
             counted: SharingLevels::default(),
             memory_mib: 0,
@@ -95,12 +98,15 @@ struct JobTruth {
 }
 
 pub(crate) struct World {
+    /// How jobs train, where that is known.
+    training: Vec<Option<Training>>,
     restart: Restart,
     finish_lag: Span,
     interference: Option<SharedInterference>,
     seed: u64,
     pair_slack_ppm: u32,
-    pairs: BTreeMap<AttemptId, (Retention, Option<(Pair, Reading)>)>,
+    /// By the attempt that joined and the one that was there.
+    pairs: BTreeMap<(AttemptId, AttemptId), (PairBar, Option<(Pair, Reading)>)>,
     /// What all running attempts together do.
     pub(crate) levels: SharingLevels,
     /// Memory of the devices, by node, MiB; 0 = unknown.
@@ -160,6 +166,7 @@ impl World {
             over: false,
         });
         World {
+            training: workload.jobs.iter().map(|job| job.training).collect(),
             restart: settings.restart,
             finish_lag: settings.finish_lag,
             interference: settings.interference.clone(),
@@ -187,8 +194,9 @@ impl World {
     /// Carries out a command of the engine.
     pub(crate) fn obey(&mut self, now: Time, command: &Command) {
         match command {
-            Command::Start { attempt, job, placement, .. } => {
+            Command::Start { attempt, job, placement, steps, .. } => {
                 self.note(*attempt, *job, Truth::Coming);
+                self.attempts[attempt.index()].paced = self.pace_in(*job, *steps);
                 self.attempts[attempt.index()].memory_mib = self.memory_of(placement);
                 if self.ideal {
                     self.news.push_back(Event::Bound { attempt: *attempt });
@@ -202,9 +210,8 @@ impl World {
             // Promises and refusals are words: nothing moves in the world.
             Command::Reserve { attempt, job, .. } => self.note(*attempt, *job, Truth::Gone),
             Command::Shrink { attempt, .. } => self.shrink(now, *attempt),
-            Command::Watch { attempt, partner, tolerance } => {
-                self.pair(now, *attempt, *partner, *tolerance);
-            }
+            Command::Watch { attempt, partner, bar } => self.pair(now, *attempt, *partner, *bar),
+            Command::Accumulate { attempt, steps, .. } => self.accumulate(now, *attempt, *steps),
             Command::Promote { .. }
             | Command::ReleaseReservation { .. }
             | Command::Refuse { .. } => {}
@@ -338,7 +345,9 @@ impl World {
                 self.interrupt(now, attempt, lost_node);
                 let record = &mut self.records[job.index()];
                 match reason {
-                    EvictReason::Preempted | EvictReason::Degraded => record.preemptions += 1,
+                    EvictReason::Preempted | EvictReason::Degraded | EvictReason::SlowdownLimit => {
+                        record.preemptions += 1
+                    }
                     EvictReason::NodeLost => record.restarts_by_failure += 1,
                     EvictReason::Cancelled | EvictReason::StartOverdue => {}
                 }

@@ -28,8 +28,10 @@ pub(crate) struct Attempt {
     pub ran_since: Option<Time>,
     /// Its eviction was refused: no victim before this instant.
     pub spared_until: Time,
-    /// The pair it was admitted to.
-    pub joins: Option<Joining>,
+    /// The pairs it was admitted to.
+    pub joins: Vec<Joining>,
+    /// In how many steps each of its iterations is done.
+    pub steps: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::job::Job;
 use super::node::Node;
 use super::{After, Books, Step};
 use crate::violation::{Duty, Violation};
-use deepshare_engine::{AttemptState, BindFailure, Event, EvictReason, NodeCondition};
+use deepshare_engine::{AttemptState, BindFailure, Event, NodeCondition};
 use deepshare_model::{
     AttemptId, Devices, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Resources, TenantId,
     TenantSpec, Time,
@@ -118,10 +118,8 @@ impl Books {
 
     fn let_go(&mut self, id: AttemptId) {
         let Some(attempt) = self.attempts.get(id.index()).filter(|a| a.holds()) else { return };
-        let preempted = matches!(
-            attempt.ending,
-            Some(Ending::Evicted(EvictReason::Preempted | EvictReason::Degraded))
-        );
+        let preempted =
+            matches!(attempt.ending, Some(Ending::Evicted(reason)) if reason.is_chosen());
         let job = attempt.job;
         let over = self.jobs[job.index()].ended.is_some();
         self.release(id, After::Requeue);
@@ -216,10 +214,8 @@ impl Books {
             return;
         };
         // Other evictions are deletions, which nobody refuses.
-        let refusable = matches!(
-            attempt.ending,
-            Some(Ending::Evicted(EvictReason::Preempted | EvictReason::Degraded))
-        );
+        let refusable =
+            matches!(attempt.ending, Some(Ending::Evicted(reason)) if reason.is_chosen());
         if !refusable {
             return;
         }

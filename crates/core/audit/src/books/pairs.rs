@@ -1,7 +1,7 @@
 //! Who shares devices with whom, on what terms, and what was seen of them.
 
 use super::Books;
-use deepshare_engine::RetentionTable;
+use deepshare_engine::{PairBar, RetentionTable};
 use deepshare_model::{AttemptId, JobId, ProfileClassId, Retention, Time};
 
 /// The pair that a placed attempt is to be part of, as of its admission.
@@ -15,11 +15,10 @@ pub(crate) struct Joining {
     pub tolerance: [Retention; 2],
 }
 
-/// Two attempts on the same devices, kept by the one that joined.
+/// Two attempts with devices in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
-    pub host: AttemptId,
-    pub tolerance: Retention,
+    pub bar: PairBar,
     /// What both are believed to keep, the one that joined first.
     pub keeps: [Retention; 2],
     sampled_at: Option<Time>,
@@ -31,36 +30,32 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub fn new(joining: &Joining, tolerance: Retention) -> Pair {
-        Pair {
-            host: joining.host,
-            tolerance,
-            keeps: joining.keeps,
-            sampled_at: None,
-            bad: 0,
-            seen: [0; 2],
-            degraded: false,
-        }
+    pub fn new(joining: &Joining, bar: PairBar) -> Pair {
+        Pair { bar, keeps: joining.keeps, sampled_at: None, bad: 0, seen: [0; 2], degraded: false }
     }
 }
 
 impl Books {
-    /// Who shares an attempt's devices, and what the attempt is believed to keep beside it.
-    pub fn partner_of(&self, id: AttemptId) -> Option<(AttemptId, Retention)> {
-        let (joined, pair) = self.pair_of(id)?;
-        match joined == id {
-            true => Some((pair.host, pair.keeps[0])),
-            false => Some((joined, pair.keeps[1])),
-        }
+    /// Who shares an attempt's devices, and what the attempt is believed to keep beside each, in order
+    /// of the partner.
+    pub fn partners_of(&self, id: AttemptId) -> Vec<(AttemptId, Retention)> {
+        let mut partners: Vec<(AttemptId, Retention)> = self
+            .pairs_of(id)
+            .map(|((joined, host), pair)| match joined == id {
+                true => (host, pair.keeps[0]),
+                false => (joined, pair.keeps[1]),
+            })
+            .collect();
+        partners.sort_unstable_by_key(|&(partner, _)| partner);
+        partners
     }
 
-    /// The pair that an attempt is part of.
-    pub fn pair_of(&self, id: AttemptId) -> Option<(AttemptId, &Pair)> {
-        let joined = match self.pairs.contains_key(&id) {
-            true => id,
-            false => *self.pairs.iter().find(|(_, pair)| pair.host == id)?.0,
+    /// The pairs that an attempt is part of.
+    pub fn pairs_of(&self, id: AttemptId) -> impl Iterator<Item = ((AttemptId, AttemptId), &Pair)> {
+        let ours = move |&(&(joined, host), _): &(&(AttemptId, AttemptId), &Pair)| {
+            joined == id || host == id
         };
-        Some((joined, &self.pairs[&joined]))
+        self.pairs.iter().filter(ours).map(|(&pair, terms)| (pair, terms))
     }
 
     /// A new table counts unless it is older than the one there.
@@ -74,32 +69,40 @@ impl Books {
     /// A sample of a pair. The last of enough bad ones in a row lowers what is predicted of its
     /// like to what was seen on average.
     pub fn sample(&mut self, attempts: [AttemptId; 2], kept: [Retention; 2], taken: Time) {
-        let is_pair = |joined: usize| {
-            let pair = self.pairs.get(&attempts[joined]);
-            pair.is_some_and(|pair| pair.host == attempts[1 - joined])
-        };
+        let is_pair =
+            |joined: usize| self.pairs.contains_key(&(attempts[joined], attempts[1 - joined]));
         let Some(joined) = (0..2).find(|&joined| is_pair(joined)) else { return };
         let kept = [kept[joined], kept[1 - joined]];
         let (needed, slack) = (self.settings.pair_samples, self.settings.pair_slack_ppm);
-        let joined = attempts[joined];
-        let pair = self.pairs.get_mut(&joined).expect("found in the lines above");
+        let (joined, host) = (attempts[joined], attempts[1 - joined]);
+        let pair = self.pairs.get_mut(&(joined, host)).expect("found in the lines above");
         if pair.sampled_at.is_some_and(|last| taken <= last) {
             return;
         }
         pair.sampled_at = Some(taken);
         pair.keeps = kept;
-        self.step.attempts.extend([joined, pair.host]);
-        if kept[0].min(kept[1]).ppm() + slack >= pair.tolerance.ppm() {
+        self.step.attempts.extend([joined, host]);
+        if enough(pair.bar, kept, slack) {
             (pair.bad, pair.seen) = (0, [0; 2]);
+            return;
+        }
+        if needed == 0 {
             return;
         }
         pair.bad += 1;
         pair.seen = [0, 1].map(|of| pair.seen[of] + u64::from(kept[of].ppm()));
-        if needed > 0 && pair.bad == needed {
+        if pair.bad == needed {
             pair.degraded = true;
             let mean = pair.seen.map(|sum| Retention::from_ppm((sum / u64::from(needed)) as u32));
-            let host = pair.host;
             self.lower([joined, host], mean);
+        }
+    }
+
+    /// What was seen of an attempt and its partners is what is predicted of their likes, if it is less.
+    pub fn remember(&mut self, id: AttemptId) {
+        let seen: Vec<_> = self.pairs_of(id).map(|(pair, terms)| (pair, terms.keeps)).collect();
+        for ((joined, host), keeps) in seen {
+            self.lower([joined, host], keeps);
         }
     }
 
@@ -119,11 +122,30 @@ impl Books {
         self.jobs[job.index()].spec.profile
     }
 
-    /// Whoever shared devices with an attempt has them alone from now on.
+    /// Whoever shared devices with an attempt goes on without it.
     pub fn part(&mut self, id: AttemptId) {
-        if let Some((joined, pair)) = self.pair_of(id) {
-            self.step.attempts.extend([joined, pair.host]);
-            self.pairs.remove(&joined);
+        let parted: Vec<_> = self.pairs_of(id).map(|(pair, _)| pair).collect();
+        for (joined, host) in parted {
+            self.step.attempts.extend([joined, host]);
+            self.pairs.remove(&(joined, host));
         }
     }
+
+    /// GPU memory that an attempt uses on each device, MiB; 0 = unknown.
+    pub fn gpu_memory(&self, job: JobId, steps: u32) -> u32 {
+        let spec = &self.jobs[job.index()].spec;
+        match spec.training {
+            Some(training) if steps > 1 => training.memory_mib(steps),
+            _ => spec.demand.gpu_memory_mib,
+        }
+    }
+}
+
+/// Whether a sample is as good as agreed, if it may be off by so much.
+pub(crate) fn enough(bar: PairBar, kept: [Retention; 2], slack: u32) -> bool {
+    let short = |kept: u32, least: u32| least.saturating_sub(slack) > kept;
+    let [own, theirs] = kept.map(Retention::ppm);
+    let alone = [(own, bar.each[0]), (theirs, bar.each[1])];
+    !alone.iter().any(|&(kept, least)| short(kept, least.ppm()))
+        && !short(own + theirs, bar.together_ppm)
 }

@@ -20,6 +20,10 @@ impl Books {
         let caused = match reason {
             EvictReason::Preempted => true,
             EvictReason::Degraded => return self.check_revoked(id),
+            EvictReason::SlowdownLimit => {
+                let by_limit = self.shares.is_some_and(|rules| rules.by_limit);
+                by_limit && self.pairs_of(id).next().is_some()
+            }
             EvictReason::Cancelled => job.cancelled,
             EvictReason::NodeLost => attempt.placement.iter().any(|slice| lost(slice.node)),
             EvictReason::StartOverdue => self.step.overdue.contains(&id),

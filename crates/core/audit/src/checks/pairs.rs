@@ -1,23 +1,24 @@
 //! Who may share devices, and who of a pair may be sent away.
 
 use crate::books::Books;
-use crate::books::pairs::{Joining, Pair};
+use crate::books::pairs::{Joining, Pair, enough};
 use crate::share_rules::ShareRules;
 use crate::violation::Violation;
-use deepshare_engine::{EvictReason, Placement};
-use deepshare_model::{AttemptId, Class, JobId, Retention, TenantId};
+use deepshare_engine::{EvictReason, PairBar, Placement};
+use deepshare_model::{AttemptId, Class, Epoch, JobId, NodeId, Retention, TenantId};
 
 impl Books {
     /// Who is on the devices of a placement and stays there: nobody, or one attempt on exactly the
-    /// same devices. What leaves makes room for a reservation (`waits`), if all of it does.
+    /// same devices, or, where jobs share in part, one at most on each. What leaves makes room for a
+    /// reservation (`waits`), if all of it does.
     pub fn check_company(
         &self,
         id: AttemptId,
         placement: &Placement,
         waits: bool,
-    ) -> Result<Option<AttemptId>, Violation> {
+    ) -> Result<Vec<AttemptId>, Violation> {
         let leaves = |holder: AttemptId| waits && self.attempts[holder.index()].is_leaving();
-        let mut host: Option<AttemptId> = None;
+        let mut hosts: Vec<AttemptId> = Vec::new();
         for slice in placement {
             let node = slice.node;
             for device in slice.devices.iter() {
@@ -33,27 +34,30 @@ impl Books {
                     let holders = [first, second];
                     return Err(Violation::DeviceFull { attempt: id, node, device, holders });
                 }
-                host.get_or_insert(holder);
+                if !hosts.contains(&holder) {
+                    hosts.push(holder);
+                }
             }
         }
-        let Some(host) = host else { return Ok(None) };
+        let Some(&host) = hosts.first() else { return Ok(hosts) };
         let sorted = |placement: &Placement| {
             let mut slices = placement.clone();
             slices.sort_unstable();
             slices
         };
-        if sorted(&self.attempts[host.index()].placement) != sorted(placement) {
+        let uneven = sorted(&self.attempts[host.index()].placement) != sorted(placement);
+        if uneven && !self.shares.is_some_and(|rules| rules.in_part) {
             return Err(Violation::PairUneven { attempt: id, partner: host });
         }
-        Ok(Some(host))
+        Ok(hosts)
     }
 
     /// The tests of admission that need no tolerance, and what its tolerance can be.
     pub fn check_pair(
         &self,
-        id: AttemptId,
-        job: JobId,
-        charged: Class,
+        (id, job, charged): (AttemptId, JobId, Class),
+        placement: &Placement,
+        steps: u32,
         host: AttemptId,
     ) -> Result<Joining, Violation> {
         let Some(rules) = self.shares else {
@@ -75,7 +79,7 @@ impl Books {
         if rules.most_gpus > 0 && gpus > rules.most_gpus {
             return Err(Violation::PairTooWide { attempt, gpus, most: rules.most_gpus });
         }
-        self.check_pair_memory(id, [job, theirs], host)?;
+        self.check_pair_memory(id, (job, steps), placement, host)?;
         let keeps = self.predicted_for([job, theirs], rules);
         let Some(keeps) = keeps else {
             return Err(Violation::PairUnpredicted { attempt, partner });
@@ -94,11 +98,14 @@ impl Books {
     fn check_pair_memory(
         &self,
         attempt: AttemptId,
-        jobs: [JobId; 2],
+        (job, steps): (JobId, u32),
+        placement: &Placement,
         host: AttemptId,
     ) -> Result<(), Violation> {
-        let needs = jobs.map(|job| self.jobs[job.index()].spec.demand.gpu_memory_mib);
-        for slice in &self.attempts[host.index()].placement {
+        let other = &self.attempts[host.index()];
+        let needs = [self.gpu_memory(job, steps), self.gpu_memory(other.job, other.steps)];
+        let shared = |node: NodeId| other.placement.iter().any(|slice| slice.node == node);
+        for slice in placement.iter().filter(|slice| shared(slice.node)) {
             let (node, has) = (slice.node, self.nodes[slice.node.index()].spec.gpu_memory_mib);
             if has == 0 {
                 continue;
@@ -119,52 +126,100 @@ impl Books {
         Some([table.get(own, other)?, table.get(other, own)?])
     }
 
-    /// A pair is watched when it begins, and nobody else is; both are predicted to keep what its
-    /// tolerance asks for.
+    /// A pair is watched when it begins, and nobody else is; both are predicted to keep what is asked
+    /// of them.
     pub fn check_watch(
         &self,
         attempt: AttemptId,
         partner: AttemptId,
-        tolerance: Retention,
+        bar: PairBar,
     ) -> Result<Pair, Violation> {
-        if self.step.unwatched != Some((attempt, partner)) {
+        if !self.step.unwatched.contains(&(attempt, partner)) {
             return Err(Violation::WatchedForNothing { attempt, partner });
         }
-        let joining = self.attempts[attempt.index()].joins.filter(|joins| joins.host == partner);
-        let Some(joining) = joining else {
+        let mut joins = self.attempts[attempt.index()].joins.iter();
+        let Some(joining) = joins.find(|joins| joins.host == partner) else {
             return Err(Violation::WatchedForNothing { attempt, partner });
         };
         let [least, most] = joining.tolerance;
-        if tolerance < least || tolerance > most {
-            return Err(Violation::ToleranceDiffers { attempt, partner, tolerance, least, most });
+        for tolerance in bar.each {
+            if tolerance < least || tolerance > most {
+                let why = Violation::ToleranceDiffers { attempt, partner, tolerance, least, most };
+                return Err(why);
+            }
         }
-        let keeps = joining.keeps[0].min(joining.keeps[1]);
-        if keeps < tolerance {
+        if !enough(bar, joining.keeps, 0) {
+            let keeps = joining.keeps[0].min(joining.keeps[1]);
+            let tolerance = bar.each[0].max(bar.each[1]);
             return Err(Violation::PairBelowTolerance { attempt, partner, keeps, tolerance });
         }
-        Ok(Pair::new(&joining, tolerance))
+        Ok(Pair::new(joining, bar))
     }
 
     /// Whoever started on shared devices is being watched.
     pub fn check_watched(&self) -> Result<(), Violation> {
-        match self.step.unwatched {
+        match self.step.unwatched.first() {
             None => Ok(()),
-            Some((attempt, partner)) => Err(Violation::NotWatched { attempt, partner }),
+            Some(&(attempt, partner)) => Err(Violation::NotWatched { attempt, partner }),
+        }
+    }
+
+    /// Steps divide the batch; who is alone trains as configured.
+    pub fn check_accumulate(
+        &self,
+        id: AttemptId,
+        epoch: Epoch,
+        steps: u32,
+    ) -> Result<(), Violation> {
+        let job = self.check_asked(id, epoch)?.job;
+        self.check_steps(id, job, steps, self.pairs_of(id).next().is_none())
+    }
+
+    /// As [`Books::check_accumulate`], of an attempt that is to start.
+    pub fn check_steps(
+        &self,
+        attempt: AttemptId,
+        job: JobId,
+        steps: u32,
+        alone: bool,
+    ) -> Result<(), Violation> {
+        let training = self.job(job)?.spec.training;
+        let divides = training.is_some_and(|training| training.steps().any(|s| s == steps));
+        match steps {
+            1 => Ok(()),
+            _ if divides && !alone => Ok(()),
+            _ => Err(Violation::WrongSteps { attempt, job, steps, alone }),
+        }
+    }
+
+    /// Nobody stays alone with iterations in more steps than configured.
+    pub fn check_in_steps(&self) -> Result<(), Violation> {
+        let left = |&id: &AttemptId| {
+            let attempt = &self.attempts[id.index()];
+            attempt.is_evictable() && attempt.steps > 1 && self.pairs_of(id).next().is_none()
+        };
+        match self.step.in_steps.iter().copied().find(left) {
+            None => Ok(()),
+            Some(id) => {
+                let attempt = &self.attempts[id.index()];
+                let (job, steps) = (attempt.job, attempt.steps);
+                Err(Violation::WrongSteps { attempt: id, job, steps, alone: true })
+            }
         }
     }
 
     /// One of a pair is sent away only after enough bad samples, and never the guaranteed one.
     pub fn check_revoked(&self, attempt: AttemptId) -> Result<(), Violation> {
         let needed = self.settings.pair_samples;
-        let Some((joined, pair)) = self.pair_of(attempt) else {
-            let reason = EvictReason::Degraded;
-            return Err(Violation::EvictedWithoutCause { attempt, reason });
-        };
-        if !pair.degraded {
-            let bad = pair.bad;
+        let pairs = || self.pairs_of(attempt);
+        let Some(((joined, host), _)) = pairs().find(|(_, pair)| pair.degraded) else {
+            let Some(bad) = pairs().map(|(_, pair)| pair.bad).max() else {
+                let reason = EvictReason::Degraded;
+                return Err(Violation::EvictedWithoutCause { attempt, reason });
+            };
             return Err(Violation::RevokedTooSoon { attempt, bad, needed });
-        }
-        let other = if joined == attempt { pair.host } else { joined };
+        };
+        let other = if joined == attempt { host } else { joined };
         let class = |id: AttemptId| {
             let job = self.attempts[id.index()].job;
             self.jobs[job.index()].spec.class
@@ -183,10 +238,10 @@ impl Books {
             attempt.is_evictable() && attempt.spared_until <= self.now
         };
         let mut degraded = self.pairs.iter().filter(|(_, pair)| pair.degraded);
-        match degraded.find(|(joined, pair)| stays(**joined) && stays(pair.host)) {
+        match degraded.find(|((joined, host), _)| stays(*joined) && stays(*host)) {
             None => Ok(()),
-            Some((&attempt, pair)) => {
-                Err(Violation::LeftDegraded { attempt, partner: pair.host, bad: pair.bad })
+            Some((&(attempt, partner), pair)) => {
+                Err(Violation::LeftDegraded { attempt, partner, bad: pair.bad })
             }
         }
     }

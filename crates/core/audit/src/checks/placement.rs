@@ -2,6 +2,7 @@
 
 use crate::books::Books;
 use crate::books::attempt::Attempt;
+use crate::books::pairs::Joining;
 use crate::violation::Violation;
 use deepshare_engine::{NodeCondition, Placement, Placer};
 use deepshare_model::{AttemptId, JobId, Layout, NodeId, Resources};
@@ -92,7 +93,9 @@ impl Books {
             }
             return Ok(());
         }
-        if self.settings.placer == Placer::NodeOrder || placement.len() == 1 {
+        // Whoever shares in part takes what it finds.
+        let in_part = self.shares.is_some_and(|rules| rules.in_part) && self.is_shared(placement);
+        if self.settings.placer == Placer::NodeOrder || placement.len() == 1 || in_part {
             return Ok(());
         }
         let first = &self.node(placement[0].node)?.spec;
@@ -113,6 +116,13 @@ impl Books {
         Ok(())
     }
 
+    fn is_shared(&self, placement: &Placement) -> bool {
+        self.first_on(placement, |books, node, device| {
+            books.nodes[node.index()].holders[device as usize].first().copied()
+        })
+        .is_some()
+    }
+
     /// No device is promised to anyone else.
     pub fn check_promises(&self, id: AttemptId, placement: &Placement) -> Result<(), Violation> {
         self.first_on(placement, |books, node, device| {
@@ -123,16 +133,17 @@ impl Books {
         })
     }
 
-    /// No device has a holder, `partner` apart, and none is promised to anyone else.
+    /// No device has a holder, those it joins apart, and none is promised to anyone else.
     pub fn check_vacant(
         &self,
         id: AttemptId,
         placement: &Placement,
-        partner: Option<AttemptId>,
+        joins: &[Joining],
     ) -> Result<(), Violation> {
         let held = self.first_on(placement, |books, node, device| {
             let holders = &books.nodes[node.index()].holders[device as usize];
-            holders.iter().copied().find(|&holder| Some(holder) != partner)
+            let known = |holder: AttemptId| joins.iter().any(|joins| joins.host == holder);
+            holders.iter().copied().find(|&holder| !known(holder))
         });
         match held {
             None => self.check_promises(id, placement),

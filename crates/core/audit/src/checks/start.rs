@@ -14,9 +14,9 @@ impl Books {
         job: JobId,
         charged: Class,
         placement: &Placement,
-    ) -> Result<Option<Joining>, Violation> {
+    ) -> Result<Vec<Joining>, Violation> {
         self.check_new(id, job, charged, placement, true)?;
-        let joins = self.check_joins((id, job, charged), placement, true)?;
+        let joins = self.check_joins((id, job, charged), placement, None)?;
         // What stays and what is promised must fit; what is leaving makes room.
         self.check_host(id, job, placement, Attempt::stays)?;
         Ok(joins)
@@ -27,30 +27,33 @@ impl Books {
         &self,
         id: AttemptId,
         epoch: Epoch,
-        job: JobId,
-        charged: Class,
-        placement: &Placement,
-    ) -> Result<Option<Joining>, Violation> {
+        (job, charged): (JobId, Class),
+        (placement, steps): (&Placement, u32),
+    ) -> Result<Vec<Joining>, Violation> {
         self.check_new(id, job, charged, placement, false)?;
         if epoch != self.epoch {
             return Err(Violation::WrongEpoch { attempt: id, given: epoch, current: self.epoch });
         }
-        let joins = self.check_joins((id, job, charged), placement, false)?;
+        let joins = self.check_joins((id, job, charged), placement, Some(steps))?;
         self.check_promises(id, placement)?;
         self.check_host(id, job, placement, Attempt::stays)?;
         self.check_host(id, job, placement, Attempt::uses)?;
         Ok(joins)
     }
 
-    /// The pair that a new attempt becomes part of, if its devices are not empty.
+    /// The pairs that a new attempt becomes part of, if its devices are not empty: a start in so many
+    /// steps, or a reservation, which is for iterations as configured.
     fn check_joins(
         &self,
         (id, job, charged): (AttemptId, JobId, Class),
         placement: &Placement,
-        waits: bool,
-    ) -> Result<Option<Joining>, Violation> {
-        let host = self.check_company(id, placement, waits)?;
-        host.map(|host| self.check_pair(id, job, charged, host)).transpose()
+        steps: Option<u32>,
+    ) -> Result<Vec<Joining>, Violation> {
+        let hosts = self.check_company(id, placement, steps.is_none())?;
+        let steps = steps.unwrap_or(1);
+        self.check_steps(id, job, steps, hosts.is_empty())?;
+        let pair = |host| self.check_pair((id, job, charged), placement, steps, host);
+        hosts.into_iter().map(pair).collect()
     }
 
     /// A reservation's turn has come.
@@ -82,8 +85,7 @@ impl Books {
             }
         }
         // Beside whom it was promised a place, and nobody else.
-        let host = attempt.joins.map(|joins| joins.host);
-        self.check_vacant(id, placement, host)?;
+        self.check_vacant(id, placement, &attempt.joins)?;
         self.check_host(id, job, placement, Attempt::uses)
     }
 

@@ -22,6 +22,7 @@ impl Books {
             }
         }
         self.check_watched()?;
+        self.check_in_steps()?;
         self.check_served()
     }
 

@@ -20,7 +20,7 @@ fn best_effort(hand: &mut Hand, gpus: u32) -> JobId {
 
 fn start_as(hand: &mut Hand, a: AttemptId, job: JobId, charged: Class, bits: u64) -> Outcome {
     let placement = placement(&[(N0, bits)]);
-    hand.command(Command::Start { attempt: a, epoch: Epoch(0), job, charged, placement })
+    hand.command(Command::Start { attempt: a, epoch: Epoch(0), job, charged, placement, steps: 1 })
 }
 
 type Outcome = Result<(), Violation>;

@@ -158,6 +158,7 @@ impl Hand {
             job,
             charged: self.jobs.get(job.index()).copied().unwrap_or_default(),
             placement: placement(on),
+            steps: 1,
         })
     }
 

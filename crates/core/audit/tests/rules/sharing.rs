@@ -3,7 +3,7 @@
 use crate::hand::*;
 use deepshare_audit::{Auditor, PressureOf, ShareRules, ToleranceRules, Violation};
 use deepshare_engine::{
-    CapacityMode, Command, EngineSettings, Event, EvictReason, Preemption, RetentionTable,
+    CapacityMode, Command, EngineSettings, Event, EvictReason, PairBar, Preemption, RetentionTable,
 };
 use deepshare_model::{
     AttemptId, Class, Demand, Epoch, JobId, JobSpec, NodeSpec, PoolId, ProfileClassId, Quota,
@@ -23,6 +23,8 @@ fn rules() -> ShareRules {
         floor_ppm: 900_000,
         most_gpus: 0,
         by_prediction: true,
+        in_part: false,
+        by_limit: false,
         tolerance: None,
     }
 }
@@ -73,7 +75,7 @@ fn watch(
     partner: AttemptId,
     at: f64,
 ) -> Result<(), Violation> {
-    hand.command(Command::Watch { attempt, partner, tolerance: kept(at) })
+    hand.command(Command::Watch { attempt, partner, bar: PairBar::both(kept(at)) })
 }
 
 /// A best-effort job beside the first one.
@@ -162,6 +164,7 @@ fn one_of_the_two_was_submitted_as_best_effort() {
         job,
         charged: Class::BestEffort,
         placement: placement(ON),
+        steps: 1,
     });
     breaks!(spilled, Violation::PairGuaranteed { .. });
     let lax = ShareRules { both_guaranteed: true, ..rules() };

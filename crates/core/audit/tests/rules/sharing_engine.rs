@@ -3,8 +3,8 @@
 use crate::hand::*;
 use deepshare_audit::{Auditor, ShareRules, Violation};
 use deepshare_engine::{
-    CapacityMode, Draft, Engine, EngineSettings, Event, PairTerms, Policy, Rank, RetentionTable,
-    State,
+    CapacityMode, Draft, Engine, EngineSettings, Event, PairBar, PairTerms, Policy, Rank,
+    RetentionTable, State,
 };
 use deepshare_model::{
     Class, Demand, JobId, JobSpec, PoolId, ProfileClassId, Quota, Retention, Sharing, TenantSpec,
@@ -37,7 +37,8 @@ impl Policy for Clingy {
             let (gpus, charge) = (entry.gpus(), entry.spec.class);
             let hosts = draft.state().hosts(draft.pool(), gpus).next();
             let host = hosts.and_then(|(_, hosts)| hosts.first()).map(|&(_, host)| host);
-            let terms = PairTerms { tolerance: kept(0.7), own: kept(0.9), theirs: kept(0.9) };
+            let terms =
+                PairTerms { bar: PairBar::both(kept(0.7)), own: kept(0.9), theirs: kept(0.9) };
             if let Some(host) = host {
                 let _ = draft.share(job, charge, host, terms);
             }
@@ -77,6 +78,8 @@ fn pair() -> (Engine, Auditor) {
         floor_ppm: 900_000,
         most_gpus: 0,
         by_prediction: true,
+        in_part: false,
+        by_limit: false,
         tolerance: None,
     };
     let auditor = Auditor::new(&settings).shares(rules).check_every(1);

@@ -1,6 +1,8 @@
 //! Proposals to share devices, and hopes of doing so.
 
-use super::{Draft, Why};
+use super::{Draft, Proposal, Why};
+use crate::attempt::{AttemptState, Placement, Slice};
+use crate::command::EvictReason;
 use crate::job::Job;
 use crate::queue::KeyId;
 use crate::reason::{Illegal, PairTest, Reason};
@@ -9,7 +11,9 @@ use crate::sharing::asks::{AskId, AskKind, Nearest, losses_of};
 use crate::sharing::hosts::HostKind;
 use crate::sharing::{Company, PairTerms};
 use crate::state::State;
-use deepshare_model::{AttemptId, Class, GpuTypeId, JobId, NodeId, Retention, TenantId};
+use deepshare_model::{
+    AttemptId, Class, Devices, GpuTypeId, JobId, Layout, NodeId, Retention, TenantId,
+};
 use std::collections::BTreeSet;
 
 impl Draft<'_> {
@@ -26,53 +30,195 @@ impl Draft<'_> {
         host: AttemptId,
         terms: PairTerms,
     ) -> Result<(), Reason> {
+        let placement = self.state.attempt(host).placement.clone();
+        self.share_on(job, charge, placement, &[(host, terms)], 1)
+    }
+
+    /// Starts a waiting job, charged to a class of its tenant, on given devices, of which each is free
+    /// or held by one of `partners` alone. Each of its iterations is done in so many steps while it
+    /// is not alone. A partner runs, or was placed in this draft where it can start at once.
+    ///
+    /// # Errors
+    /// As [`Draft::share`]; and who has to go first, if the job could not start at once beside a
+    /// partner that was placed just now, or in more steps than one.
+    pub fn share_on(
+        &mut self,
+        job: JobId,
+        charge: Class,
+        placement: Placement,
+        partners: &[(AttemptId, PairTerms)],
+        steps: u32,
+    ) -> Result<(), Reason> {
         if !self.is_waiting_here(job) {
             return Err(Reason::NotConsidered);
         }
+        let given: u32 = placement.iter().map(|slice| slice.devices.count()).sum();
+        let asked = self.state.job(job).gpus();
+        if given != asked {
+            return self.refuse_illegal(Illegal::NotWhole { job, given, asked });
+        }
+        // Who starts later may find another partner there, or none.
+        let at_once = steps > 1 || partners.iter().any(|&(host, _)| self.is_fresh(host));
+        if !self.may_share(job, &placement, partners, steps) {
+            return self.refuse_illegal(Illegal::NotAHost(job));
+        }
+        self.has_room(job, &placement, steps)?;
         let state = &*self.state;
-        let entry = state.attempt(host);
-        let (spec, theirs) = (&state.job(job).spec, &state.job(entry.job).spec);
-        let demand = spec.demand;
-        let Some(first) = entry.placement.first() else {
-            return self.refuse_illegal(Illegal::NotAHost(job));
-        };
-        let gpu_type = state.nodes[first.node.index()].spec.gpu_type;
-        let agrees = spec.sharing.consent
-            && theirs.sharing.consent
-            && spec.sharing.trust_domain == theirs.sharing.trust_domain;
-        let alike = demand.gpus == theirs.demand.gpus
-            && demand.layout == theirs.demand.layout
-            && demand.gpu_type.is_none_or(|wanted| wanted == gpu_type);
-        let here = state.shares && state.pool_of(entry.job) == self.pool;
-        if !here || !agrees || !alike || !state.takes_partner(entry) {
-            return self.refuse_illegal(Illegal::NotAHost(job));
-        }
-        for slice in &entry.placement {
-            let node = &state.nodes[slice.node.index()];
-            let (memory, need) = (node.spec.gpu_memory_mib, demand.gpu_memory_mib);
-            let left = memory.saturating_sub(theirs.demand.gpu_memory_mib);
-            let told = need > 0 && theirs.demand.gpu_memory_mib > 0;
-            if memory > 0 && (!told || need > left) {
-                return Err(Reason::NotEnoughGpuMemory { need, left });
-            }
-            if node.host_room_for(demand.per_gpu) < slice.devices.count() {
-                return Err(Reason::NotEnoughHost { need: demand.gpus });
-            }
-        }
+        let spec = &state.job(job).spec;
+        let gpu_type = state.nodes[placement[0].node.index()].spec.gpu_type;
         let elastic = state.settings.capacity == CapacityMode::Elastic;
         let class = if elastic { charge } else { spec.class };
-        state.admits((spec.tenant, class), gpu_type, demand.gpus)?;
-        let (placement, tenant) = (entry.placement.clone(), theirs.tenant);
+        state.admits((spec.tenant, class), gpu_type, asked)?;
         self.claim(job, class, placement);
-        self.state.pools[self.pool.index()].hosts.note_taken(demand.gpus, tenant);
         let newest = self.state.attempts.last_mut().expect("the claim just made");
-        newest.company =
-            Some(Company { host, terms, sampled_at: None, bad_samples: 0, observed: [0; 2] });
+        let id = newest.id;
+        newest.company = partners
+            .iter()
+            .map(|&(host, terms)| Company {
+                host,
+                terms,
+                sampled_at: None,
+                bad_samples: 0,
+                observed: [0; 2],
+            })
+            .collect();
+        self.state.set_steps(id, steps);
+        for &(host, _) in partners {
+            let spec = &self.state.job(self.state.attempt(host).job).spec;
+            let (gpus, tenant) = (spec.demand.gpus, spec.tenant);
+            self.state.pools[self.pool.index()].hosts.note_taken(gpus, tenant);
+        }
+        let holders = if at_once { self.state.in_the_way(id).len() as u32 } else { 0 };
+        if holders > 0 {
+            self.journal.pop();
+            self.unclaim(id);
+            return Err(Reason::AwaitingRelease { holders });
+        }
         Ok(())
     }
 
-    /// Ends one attempt of a pair that runs slower than it may.
-    pub fn revoke(&mut self, attempt: AttemptId) {
+    /// True if the attempt was placed in this draft and can start at once.
+    pub fn is_fresh(&self, host: AttemptId) -> bool {
+        let placed = |proposal: &Proposal| matches!(proposal, Proposal::Place(id) if *id == host);
+        self.state.attempt(host).state == AttemptState::Reserved
+            && self.journal.iter().any(placed)
+            && self.state.in_the_way(host).is_empty()
+    }
+
+    /// Whether these partners, and nobody else, hold the devices, and all agree.
+    fn may_share(
+        &self,
+        job: JobId,
+        placement: &Placement,
+        partners: &[(AttemptId, PairTerms)],
+        steps: u32,
+    ) -> bool {
+        let state = &*self.state;
+        let spec = &state.job(job).spec;
+        let agrees = |&(host, _): &(AttemptId, PairTerms)| {
+            let host = state.attempt(host);
+            let theirs = &state.job(host.job).spec;
+            let even = spec.demand.layout == Layout::Consolidated
+                && theirs.demand.layout == Layout::Consolidated
+                || (theirs.demand.layout, theirs.demand.gpus)
+                    == (spec.demand.layout, spec.demand.gpus);
+            let held = |slice: &Slice| {
+                let theirs = host.placement.iter().filter(|other| other.node == slice.node);
+                theirs.fold(Devices::NONE, |all, other| {
+                    all.union(other.devices.intersect(slice.devices))
+                })
+            };
+            theirs.sharing.consent
+                && spec.sharing.trust_domain == theirs.sharing.trust_domain
+                && even
+                && state.pool_of(host.job) == self.pool
+                && (host.is_evictable() || self.is_fresh(host.id))
+                && placement.iter().any(|slice| !held(slice).is_empty())
+        };
+        let in_steps = match spec.training {
+            Some(training) => training.steps().any(|s| s == steps),
+            None => steps == 1,
+        };
+        let typed = placement.first().is_some_and(|first| {
+            let gpu_type = state.nodes[first.node.index()].spec.gpu_type;
+            let alike = |slice: &Slice| state.nodes[slice.node.index()].spec.gpu_type == gpu_type;
+            spec.demand.gpu_type.is_none_or(|wanted| wanted == gpu_type)
+                && placement.iter().all(alike)
+        });
+        state.shares
+            && spec.sharing.consent
+            && in_steps
+            && typed
+            && partners.iter().all(agrees)
+            && placement.iter().all(|slice| self.is_open_to(slice, partners))
+    }
+
+    /// Whether each device of a slice works and is held, or promised, to nobody but one of these.
+    fn is_open_to(&self, slice: &Slice, partners: &[(AttemptId, PairTerms)]) -> bool {
+        let node = &self.state.nodes[slice.node.index()];
+        let claimed = partners.iter().map(|&(host, _)| self.state.attempt(host));
+        let claimed = claimed.filter(|host| host.state == AttemptState::Reserved);
+        let theirs = claimed
+            .flat_map(|host| &host.placement)
+            .filter(|other| other.node == slice.node)
+            .fold(Devices::NONE, |all, other| all.union(other.devices));
+        // A device promised to a partner has room for one more only as long as nobody is there.
+        let open = node.unclaimed().union(theirs.intersect(node.usable()).intersect(node.vacant));
+        let known = |resident: &AttemptId| partners.iter().any(|(host, _)| host == resident);
+        node.spec.pool == self.pool
+            && !node.is_held_back()
+            && slice.devices.minus(open).is_empty()
+            && slice.devices.iter().all(|device| match node.residents(device) {
+                [] => true,
+                [resident] => known(resident),
+                _ => false,
+            })
+    }
+
+    /// Whether GPU memory, CPU and host memory are enough for a job beside those who are there.
+    fn has_room(&self, job: JobId, placement: &Placement, steps: u32) -> Result<(), Reason> {
+        let state = &*self.state;
+        let spec = &state.job(job).spec;
+        let need = match spec.training {
+            Some(training) if steps > 1 => training.memory_mib(steps),
+            _ => spec.demand.gpu_memory_mib,
+        };
+        for slice in placement {
+            let node = &state.nodes[slice.node.index()];
+            let memory = node.spec.gpu_memory_mib;
+            for device in slice.devices.iter().filter(|_| memory > 0) {
+                let there = self.on_device(slice.node, device);
+                let held = there.map(|id| state.gpu_memory_of(state.attempt(id)));
+                let left = memory.saturating_sub(held.unwrap_or(0));
+                // Where memory counts, who does not say what it needs shares with nobody.
+                let told = held.is_none_or(|held| held > 0 && need > 0);
+                if !told || need > left {
+                    return Err(Reason::NotEnoughGpuMemory { need, left });
+                }
+            }
+            if node.host_room_for(spec.demand.per_gpu) < slice.devices.count() {
+                return Err(Reason::NotEnoughHost { need: spec.demand.gpus });
+            }
+        }
+        Ok(())
+    }
+
+    /// Who is on a device, or was given it in this draft.
+    fn on_device(&self, node: NodeId, device: u32) -> Option<AttemptId> {
+        let resident = self.state.nodes[node.index()].residents(device).first().copied();
+        resident.or_else(|| {
+            let placed = self.journal.iter().rev().filter_map(|proposal| match proposal {
+                Proposal::Place(id) => Some(self.state.attempt(*id)),
+                _ => None,
+            });
+            let on = |slice: &Slice| slice.node == node && slice.devices.0 & (1 << device) != 0;
+            placed.into_iter().find(|a| a.placement.iter().any(on)).map(|attempt| attempt.id)
+        })
+    }
+
+    /// Ends one attempt of a pair, because the pair runs slower than it may, or has slowed one of them
+    /// down as much as it accepts.
+    pub fn revoke(&mut self, attempt: AttemptId, reason: EvictReason) {
         let victim = self.state.attempt(attempt);
         let job = victim.job;
         let fits = victim.is_evictable() && !victim.beside.is_empty();
@@ -81,7 +227,7 @@ impl Draft<'_> {
         } else if self.state.is_guaranteed(victim) {
             self.illegal.get_or_insert(Illegal::Guaranteed(job));
         } else {
-            self.end(attempt, Why::Degraded);
+            self.end(attempt, Why::Parted(reason));
         }
     }
 

@@ -62,8 +62,10 @@ pub(crate) struct Hosts {
     fresh: BTreeSet<(HostKind, TenantId)>,
     /// Nodes that kept partners off hosts there for want of CPU, memory or a device in order.
     blocked: BTreeSet<NodeId>,
-    /// Pairs to be broken up, by the attempt that joined.
-    pub(crate) degraded: BTreeSet<AttemptId>,
+    /// Pairs to be broken up: the attempt that joined, and the one that was there.
+    pub(crate) degraded: BTreeSet<(AttemptId, AttemptId)>,
+    /// When pairs are to be looked at again, whether anybody waits or not.
+    pub(crate) look_at: Option<Time>,
     /// Who looks for a partner.
     pub(crate) asks: Asks,
 }
@@ -92,6 +94,11 @@ impl Hosts {
         if kinds.is_empty() {
             of_size.by_tenant.remove(&tenant);
         }
+    }
+
+    /// Asks for a look at the pairs; the earliest request counts.
+    pub(crate) fn look_at(&mut self, at: Time) {
+        self.look_at = Some(self.look_at.map_or(at, |earlier| earlier.min(at)));
     }
 
     /// Notes that a host is promised to somebody.

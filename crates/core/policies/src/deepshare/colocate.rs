@@ -17,7 +17,7 @@
 use super::DeepShare;
 use super::memo::Memo;
 use super::victims::phi;
-use deepshare_engine::{Draft, Mark, State};
+use deepshare_engine::{Draft, EvictReason, Mark, State};
 use deepshare_model::{AttemptId, Class, GpuTypeId, PoolId, Retention, TenantId};
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +164,7 @@ impl DeepShare {
             let refused_until = state.attempt(id).no_eviction_before();
             match refused_until > state.now() {
                 true => draft.wake_at(refused_until),
-                false => draft.revoke(id),
+                false => draft.revoke(id, EvictReason::Degraded),
             }
         }
     }

@@ -4,8 +4,8 @@ use super::DeepShare;
 use super::colocate::Pressure;
 use super::hopes::{all_hosts, has_host_room, room_of};
 use deepshare_engine::{
-    AskId, AskKind, Attempt, Draft, Hope, HostKind, Nearest, PairRefusal, PairTerms, PairTest,
-    Reason, State,
+    AskId, AskKind, Attempt, Draft, Hope, HostKind, Nearest, PairBar, PairBound, PairRefusal,
+    PairTerms, PairTest, Reason, State,
 };
 use deepshare_model::{
     AttemptId, Class, GpuTypeId, JobId, PoolId, ProfileClassId, Retention, Span, TenantId, Time,
@@ -123,7 +123,8 @@ impl DeepShare {
                     && let Some(&(end, first)) = hosts.next()
                 {
                     heads.push(Reverse((Reverse(least), end, first, kinds.len())));
-                    let terms = PairTerms { tolerance: self.agreed(tolerance), own, theirs };
+                    let bar = PairBar::both(self.agreed(tolerance));
+                    let terms = PairTerms { bar, own, theirs };
                     kinds.push((*host, tenant, hosts, terms));
                 }
             }
@@ -224,9 +225,11 @@ impl DeepShare {
             test: nearest.test,
             partner,
             retentions: nearest.keeps,
-            tolerance: self.agreed(asker.tolerance(nearest.tenant)),
-            pressure_milli: (asker.level * 1_000.0).min(1e9) as u32,
-            qad: [state.qad(asker.tenant).1, state.qad(nearest.tenant).1],
+            bound: PairBound::Tolerance {
+                tolerance: self.agreed(asker.tolerance(nearest.tenant)),
+                pressure_milli: (asker.level * 1_000.0).min(1e9) as u32,
+                qad: [state.qad(asker.tenant).1, state.qad(nearest.tenant).1],
+            },
         })
     }
 }

@@ -283,6 +283,7 @@ impl World {
             }
             Command::Reserve { .. } => self.tally.reservations += 1,
             Command::Watch { .. }
+            | Command::Accumulate { .. }
             | Command::Shrink { .. }
             | Command::Promote { .. }
             | Command::ReleaseReservation { .. }

@@ -3,9 +3,9 @@
 use super::{Truth, World};
 use crate::queue::Due;
 use crate::telemetry::Pair;
-use deepshare_engine::{Event, Placement};
+use deepshare_engine::{Event, PairBar, Placement};
 use deepshare_metrics::SharingLevels;
-use deepshare_model::{AttemptId, Retention, Time};
+use deepshare_model::{AttemptId, JobId, Retention, Time};
 
 impl World {
     pub(super) fn memory_of(&self, placement: &Placement) -> u32 {
@@ -13,18 +13,27 @@ impl World {
         memory.min().unwrap_or(0)
     }
 
-    /// An attempt was started on the devices of another, and both are to be watched.
-    pub(super) fn pair(
-        &mut self,
-        now: Time,
-        attempt: AttemptId,
-        partner: AttemptId,
-        tolerance: Retention,
-    ) {
-        self.pairs.insert(attempt, (tolerance, None));
+    /// An attempt was started on devices of another, and both are to be watched.
+    pub(super) fn pair(&mut self, now: Time, attempt: AttemptId, partner: AttemptId, bar: PairBar) {
+        self.pairs.insert((attempt, partner), (bar, None));
         self.attempts[attempt.index()].partners.push(partner);
         self.attempts[partner.index()].partners.push(attempt);
         self.meet(now, attempt);
+    }
+
+    /// What iterations in so many steps leave of a job's speed.
+    pub(super) fn pace_in(&self, job: JobId, steps: u32) -> Retention {
+        self.training[job.index()].map_or(Retention::WHOLE, |training| training.pace(steps))
+    }
+
+    /// An attempt does its iterations in another number of steps: at once, where a real one would end
+    /// the iteration under way.
+    pub(super) fn accumulate(&mut self, now: Time, attempt: AttemptId, steps: u32) {
+        let paced = self.pace_in(self.attempts[attempt.index()].job, steps);
+        self.attempts[attempt.index()].paced = paced;
+        if self.attempts[attempt.index()].truth == Truth::Running {
+            self.change_speed(now, attempt);
+        }
     }
 
     /// A running attempt and its running partners go on at the speed they leave each other.
@@ -37,17 +46,20 @@ impl World {
         for partner in partners.into_iter().filter(running).collect::<Vec<_>>() {
             self.change_speed(now, partner);
             self.change_speed(now, attempt);
-            let newer = if self.pairs.contains_key(&attempt) { attempt } else { partner };
-            self.watch(now, newer);
+            let pair = match self.pairs.contains_key(&(attempt, partner)) {
+                true => (attempt, partner),
+                false => (partner, attempt),
+            };
+            self.watch(now, pair);
         }
     }
 
     /// An attempt stops: its partners have the devices to themselves.
     pub(super) fn leave(&mut self, now: Time, attempt: AttemptId) {
         self.count(attempt);
-        self.pairs.remove(&attempt);
         for partner in std::mem::take(&mut self.attempts[attempt.index()].partners) {
-            self.pairs.remove(&partner);
+            self.pairs.remove(&(attempt, partner));
+            self.pairs.remove(&(partner, attempt));
             self.attempts[partner.index()].partners.retain(|&other| other != attempt);
             if self.attempts[partner.index()].truth == Truth::Running {
                 self.change_speed(now, partner);
@@ -65,7 +77,7 @@ impl World {
             interference.map_or(Retention::WHOLE, |truth| truth.retention(entry.job, other.job))
         });
         let slowest = kept.min();
-        let rate = slowest.unwrap_or(Retention::WHOLE);
+        let rate = entry.paced.times(slowest.unwrap_or(Retention::WHOLE));
         let pace = &mut self.attempts[attempt.index()].pace;
         if (pace.rate, pace.in_company) == (rate, slowest.is_some()) {
             return;
@@ -77,29 +89,30 @@ impl World {
     }
 
     /// Begins to read a pair of which both run.
-    fn watch(&mut self, now: Time, newer: AttemptId) {
+    fn watch(&mut self, now: Time, (newer, host): (AttemptId, AttemptId)) {
         let Some(interference) = &self.interference else { return };
-        let entry = &self.attempts[newer.index()];
-        let Some(&host) = entry.partners.first() else { return };
-        let jobs = [entry.job, self.attempts[host.index()].job];
-        let Some((tolerance, watched)) = self.pairs.get_mut(&newer) else { return };
-        let line = tolerance.ppm().saturating_sub(self.pair_slack_ppm);
-        let mut pair = Pair::new(interference, [newer, host], jobs, line, self.seed, now);
+        let attempts = [newer, host];
+        let jobs = attempts.map(|id| self.attempts[id.index()].job);
+        let Some((bar, watched)) = self.pairs.get_mut(&(newer, host)) else { return };
+        let bar = (*bar, self.pair_slack_ppm);
+        let mut theirs = self.attempts[newer.index()].partners.iter();
+        let nth = theirs.position(|&partner| partner == host).unwrap_or(0) as u64;
+        let mut pair = Pair::new(interference, attempts, jobs, bar, (self.seed, nth), now);
         let reading = pair.next(interference.sample_period, interference.sample_noise);
-        self.queue.push(reading.at, Due::Reads(newer));
+        self.queue.push(reading.at, Due::Reads(newer, host));
         *watched = Some((pair, reading));
     }
 
     /// Telemetry reads a pair, and tells if there is news.
-    pub(crate) fn read_pair(&mut self, now: Time, newer: AttemptId) {
+    pub(crate) fn read_pair(&mut self, now: Time, newer: AttemptId, host: AttemptId) {
         let Some(interference) = &self.interference else { return };
-        let Some((_, Some((pair, reading)))) = self.pairs.get_mut(&newer) else { return };
+        let Some((_, Some((pair, reading)))) = self.pairs.get_mut(&(newer, host)) else { return };
         if reading.at != now {
             return;
         }
         let (attempts, seen) = (pair.attempts, reading.seen);
         *reading = pair.next(interference.sample_period, interference.sample_noise);
-        self.queue.push(reading.at, Due::Reads(newer));
+        self.queue.push(reading.at, Due::Reads(newer, host));
         if let Some(retentions) = seen {
             self.tell(now, newer, Event::PairSampled { attempts, retentions, taken: now });
         }

@@ -8,7 +8,8 @@ use super::story::{JobTruth, Story};
 use super::words::{Word, Words};
 use deepshare_engine::{BindFailure, Event};
 use deepshare_model::{
-    Class, Demand, JobId, JobSpec, NodeId, Outcome, Resources, Sharing, Span, TenantId,
+    Class, Demand, IterationTime, JobId, JobSpec, NodeId, Outcome, Resources, Sharing, Span,
+    TenantId, Training, TrainingMemory,
 };
 
 type Run = fn(&mut Story, &mut Words<'_>, &'static str) -> Result<(), Fault>;
@@ -163,6 +164,17 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
     let mut truth = JobTruth::default();
     let (mut estimate, mut estimated, mut tenant) = (None, false, None);
     let mut shares = None;
+    let mut training = Training {
+        batch: 0,
+        iterations: 1,
+        time: IterationTime {
+            compute_fixed_us: 0,
+            compute_per_sample_ns: 0,
+            communication_us: 0,
+            overlap_milli: 1_000,
+        },
+        memory: TrainingMemory { fixed_mib: 0, per_sample_kib: 0 },
+    };
     let keys = [
         "tenant",
         "gpus",
@@ -179,6 +191,12 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
         "profile",
         "share",
         "domain",
+        "limit",
+        "batch",
+        "fixed-memory",
+        "sample-memory",
+        "fixed-ms",
+        "sample-ms",
         "priority",
         "user",
     ];
@@ -206,9 +224,22 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
             "profile" => spec.profile = Some(story.names.profile(value.text)),
             "share" => shares = Some(value.yes()?),
             "domain" => spec.sharing.trust_domain = story.names.trust_domain(value.text),
+            "limit" => spec.sharing.slowdown_limit_milli = value.thousandths()?,
+            "batch" => training.batch = value.count(1, 1 << 20)?,
+            "fixed-memory" => training.memory.fixed_mib = value.count(0, 1 << 20)?,
+            "sample-memory" => training.memory.per_sample_kib = value.count(0, 1 << 20)? * 1_024,
+            "fixed-ms" => training.time.compute_fixed_us = value.count(0, 1 << 20)? * 1_000,
+            "sample-ms" => {
+                training.time.compute_per_sample_ns =
+                    u64::from(value.count(0, 1 << 20)?) * 1_000_000;
+            }
             "priority" => spec.priority = value.count(0, 1_000)? as i32,
             _ => spec.user = story.names.user(value.text),
         }
+    }
+    if training.batch > 0 {
+        spec.training = Some(training);
+        spec.demand.gpu_memory_mib = training.memory_mib(1);
     }
     if spec.demand.gpus == 0 {
         return Err(name.wrong("asks for nothing", format!("write `{usage}`")));

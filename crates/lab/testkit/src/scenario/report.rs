@@ -41,6 +41,7 @@ pub(crate) fn eviction(
         EvictReason::NodeLost => "node loss",
         EvictReason::StartOverdue => "late start",
         EvictReason::Degraded => "degradation",
+        EvictReason::SlowdownLimit => "slowdown-limit",
     };
     let Some(Preemption { beneficiary, phi_nano }) = preemption else { return why.to_owned() };
     let by = names.job_name(beneficiary);

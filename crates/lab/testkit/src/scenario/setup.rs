@@ -7,7 +7,10 @@ use deepshare_engine::{CapacityMode, Event, Placer};
 use deepshare_model::{
     Devices, GpuTime, GpuTypeId, NodeId, NodeSpec, PoolId, Quota, Resources, TenantId, TenantSpec,
 };
-use deepshare_policies::{DeepShareSettings, Demotion, PolicyConfig, PressureDemand, TieOrder};
+use deepshare_policies::{
+    DeepShareSettings, Demotion, PairOrder, Partners, PolicyConfig, PressureDemand, SharingMode,
+    SlowdownCheck, TensorShareSettings, TieOrder,
+};
 
 fn before_all(story: &Story, words: &Words<'_>) -> Result<(), Fault> {
     let column = words.peek().map_or(1, |word| word.column);
@@ -72,9 +75,56 @@ pub(crate) fn policy(
             }
         }
         PolicyConfig::DeepShare(settings) => deepshare(settings, words)?,
+        PolicyConfig::SjfBsbf(sharing) => {
+            let orders = [
+                ("completion", PairOrder::Completion),
+                ("benefit", PairOrder::Benefit),
+                ("benefit-per-gpu", PairOrder::BenefitPerGpu),
+            ];
+            for setting in words.settings(&["order", "split"])? {
+                match setting.key.text {
+                    "order" => sharing.order = setting.value.one_of(&orders)?,
+                    _ => sharing.split = setting.value.yes()?,
+                }
+            }
+        }
+        PolicyConfig::SjfFfs { split } => {
+            for setting in words.settings(&["split"])? {
+                *split = setting.value.yes()?;
+            }
+        }
+        PolicyConfig::TensorShare(settings) => tensorshare(settings, words)?,
         _ => words.done(usage)?,
     }
     story.setup.choose(policy);
+    Ok(())
+}
+
+fn tensorshare(settings: &mut TensorShareSettings, words: &mut Words<'_>) -> Result<(), Fault> {
+    let modes = [
+        ("predicted", SharingMode::Predicted),
+        ("ordinary", SharingMode::Ordinary),
+        ("reactive", SharingMode::Reactive),
+        ("never", SharingMode::Never),
+        ("always", SharingMode::Always),
+    ];
+    let checks = [("steady", SlowdownCheck::Steady), ("time-aware", SlowdownCheck::TimeAware)];
+    let partners =
+        [("both", Partners::Both), ("waiting", Partners::Waiting), ("running", Partners::Running)];
+    let keys = ["mode", "limit", "check", "chance", "guard", "mu", "partners", "window"];
+    for setting in words.settings(&keys)? {
+        let value = setting.value;
+        match setting.key.text {
+            "mode" => settings.mode = value.one_of(&modes)?,
+            "limit" => settings.limit_milli = value.thousandths()?,
+            "check" => settings.check = value.one_of(&checks)?,
+            "chance" => settings.chance = value.count(50, 100)?,
+            "guard" => settings.guard = value.yes()?,
+            "mu" => settings.mu_milli = value.thousandths()?,
+            "partners" => settings.partners = value.one_of(&partners)?,
+            _ => settings.window = value.count(1, 1_000)?,
+        }
+    }
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use deepshare_engine::{
 use deepshare_model::{AttemptId, Class, JobId, Outcome, Retention, Span, Time};
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::auditor_of;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Rounds at one instant after which a script is given up.
 const MAX_ROUNDS_AT_ONCE: u32 = 1_000;
@@ -107,8 +107,10 @@ pub(crate) struct Story {
     world: Option<(Engine, Auditor)>,
     strain: Strain,
     attempts: BTreeMap<AttemptId, (JobId, Truth)>,
-    /// Who shares devices, by each of the two.
-    partners: BTreeMap<AttemptId, AttemptId>,
+    /// Who shares devices with each.
+    partners: BTreeMap<AttemptId, BTreeSet<AttemptId>>,
+    /// In how many steps iterations are done, where it is more than one.
+    steps: BTreeMap<AttemptId, u32>,
     /// What was last predicted, and how often anything was.
     pub(crate) predicted: Kept,
     pub(crate) tables: u64,
@@ -140,6 +142,7 @@ impl Story {
             strain,
             attempts: BTreeMap::new(),
             partners: BTreeMap::new(),
+            steps: BTreeMap::new(),
             predicted: Kept::new(),
             tables: 0,
             true_kept: Kept::new(),
@@ -291,11 +294,16 @@ impl Story {
                 let beyond = self.beyond_quota(job, charged);
                 self.say(format_args!("reserve {} on {on}{beyond}", self.name(job)));
             }
-            Command::Start { attempt, job, placement, charged, .. } => {
+            Command::Start { attempt, job, placement, charged, steps, .. } => {
                 self.attempts.insert(attempt, (job, Truth::Coming));
                 let on = report::placement(&placement);
                 let beyond = self.beyond_quota(job, charged);
-                self.say(format_args!("start {} on {on}{beyond}", self.name(job)));
+                let in_steps = match steps {
+                    1 => String::new(),
+                    _ => format!(" in {steps} steps"),
+                };
+                self.steps.insert(attempt, steps);
+                self.say(format_args!("start {} on {on}{beyond}{in_steps}", self.name(job)));
                 let takes = std::mem::take(&mut self.jobs[job.index()].fate.bind_takes);
                 self.at_once_or_later(takes, Due::Binds(attempt));
             }
@@ -305,10 +313,17 @@ impl Story {
                 self.say(format_args!("shrink {name} to {cpu}m {memory}Mi"));
                 self.news.push_back(Event::Resized { attempt });
             }
-            Command::Watch { attempt, partner, tolerance } => {
+            Command::Accumulate { attempt, steps, .. } => {
+                let name = self.attempt_name(attempt);
+                self.say(format_args!("{name} trains in {steps} steps"));
+                self.steps.insert(attempt, steps);
+                self.change_speeds();
+            }
+            Command::Watch { attempt, partner, bar } => {
                 let (joined, there) = (self.attempt_name(attempt), self.attempt_name(partner));
-                self.say(format_args!("watch {joined} beside {there} at {tolerance}"));
-                self.partners.extend([(attempt, partner), (partner, attempt)]);
+                self.say(format_args!("watch {joined} beside {there} at {bar}"));
+                self.partners.entry(attempt).or_default().insert(partner);
+                self.partners.entry(partner).or_default().insert(attempt);
                 self.change_speeds();
             }
             Command::Promote { attempt } => {
@@ -439,9 +454,19 @@ impl Story {
 
     fn true_rate(&mut self, attempt: AttemptId) -> Retention {
         let running = |id: &AttemptId| matches!(self.attempts[id].1, Truth::Running(_));
-        let partner = self.partners.get(&attempt).copied().filter(running);
-        let Some(partner) = partner else { return Retention::WHOLE };
-        let jobs = [attempt, partner].map(|id| self.attempts[&id].0);
+        let partners = self.partners.get(&attempt).cloned().unwrap_or_default();
+        let partners: Vec<AttemptId> = partners.into_iter().filter(running).collect();
+        let kept = partners.into_iter().map(|partner| self.truly_kept([attempt, partner]));
+        let slowest = kept.min().unwrap_or(Retention::WHOLE);
+        let (job, steps) = (self.attempts[&attempt].0, self.steps.get(&attempt).copied());
+        let (training, steps) = (self.state().job(job).spec.training, steps.unwrap_or(1));
+        let paced = training.map_or(Retention::WHOLE, |training| training.pace(steps));
+        paced.times(slowest)
+    }
+
+    /// What the first keeps beside the second.
+    fn truly_kept(&mut self, pair: [AttemptId; 2]) -> Retention {
+        let jobs = pair.map(|id| self.attempts[&id].0);
         let [own, other] = jobs.map(|job| self.state().job(job).spec.profile);
         let (Some(own), Some(other)) = (own, other) else { return Retention::WHOLE };
         let kept = self.true_kept.get(&(own, other)).or(self.predicted.get(&(own, other)));
@@ -478,7 +503,7 @@ impl Story {
             Truth::Running(stint) => Some(stint.worked(self.now)),
         };
         let fate = &mut self.jobs[job.index()].fate;
-        if matches!(reason, EvictReason::Preempted | EvictReason::Degraded)
+        if reason.is_chosen()
             && worked.is_some()
             && let Some(after) = fate.refuses_after.take()
         {
@@ -500,8 +525,10 @@ impl Story {
     fn stop(&mut self, attempt: AttemptId, at_once: bool) {
         let job = self.attempts[&attempt].0;
         self.set(attempt, Truth::Stopping);
-        if let Some(partner) = self.partners.remove(&attempt) {
-            self.partners.remove(&partner);
+        if let Some(partners) = self.partners.remove(&attempt) {
+            for partner in partners {
+                self.partners.entry(partner).or_default().remove(&attempt);
+            }
             self.change_speeds();
         }
         let takes = std::mem::take(&mut self.jobs[job.index()].fate.stop_takes);

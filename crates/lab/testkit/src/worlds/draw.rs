@@ -7,7 +7,10 @@ use deepshare_model::{
     Class, GpuTypeId, NodeId, Outcome, ProfileClassId, Quota, Retention, Span, TenantId, Time,
     UserId,
 };
-use deepshare_policies::{ColocationSettings, Demotion, PolicyConfig, PressureDemand, TieOrder};
+use deepshare_policies::{
+    ColocationSettings, Demotion, PairOrder, Partners, PolicyConfig, PressureDemand, SharingMode,
+    SlowdownCheck, TieOrder,
+};
 use deepshare_sim::{
     Actuation, ClassUse, Delay, Estimator, Interference, Outage, OutageKind, OutageModel, Outages,
     Oversize, Restart, SharedInterference, SimSettings,
@@ -146,7 +149,7 @@ fn settings(
     if chance(rng, 50) {
         settings.actuation = actuation(rng);
     }
-    if ours && chance(rng, 60) {
+    if (ours || settings.policy.shares()) && chance(rng, 60) {
         settings.interference = Some(interference(rng, trace));
         settings.engine.pair_samples = one(rng, &[0, 1, 3]);
         settings.engine.pair_slack_ppm = one(rng, &[0, 60_000]);
@@ -194,6 +197,30 @@ fn policy(rng: &mut Pcg64Mcg, settings: &mut SimSettings) {
             ours.preemption_cap = rng.random_range(0..4);
             ours.gang_guard = one(rng, &[Span::ZERO, Span::from_secs(30), ours.gang_guard]);
             colocation(rng, &mut ours.colocation);
+        }
+        PolicyConfig::SjfBsbf(sharing) => {
+            sharing.order =
+                one(rng, &[PairOrder::Completion, PairOrder::Benefit, PairOrder::BenefitPerGpu]);
+            sharing.split = chance(rng, 80);
+        }
+        PolicyConfig::SjfFfs { split } => *split = chance(rng, 80),
+        PolicyConfig::TensorShare(sharing) => {
+            let modes = [
+                SharingMode::Predicted,
+                SharingMode::Predicted,
+                SharingMode::Ordinary,
+                SharingMode::Reactive,
+                SharingMode::Never,
+                SharingMode::Always,
+            ];
+            sharing.mode = one(rng, &modes);
+            sharing.limit_milli = one(rng, &[1_000, 1_100, 1_300, 2_000]);
+            sharing.check = one(rng, &[SlowdownCheck::Steady, SlowdownCheck::TimeAware]);
+            sharing.chance = one(rng, &[50, 70, 90]);
+            sharing.guard = chance(rng, 70);
+            sharing.mu_milli = one(rng, &[0, 1_000]);
+            sharing.partners = one(rng, &[Partners::Both, Partners::Waiting, Partners::Running]);
+            sharing.window = one(rng, &[1, 4, 24]);
         }
         PolicyConfig::Fifo { skip } | PolicyConfig::Sjf { skip } => *skip = chance(rng, 30),
         PolicyConfig::Qssf { first_second_by_gpus } => *first_second_by_gpus = chance(rng, 40),
