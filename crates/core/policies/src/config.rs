@@ -3,8 +3,9 @@
 use crate::srtf::TieOrder;
 use crate::tiresias::{Demotion, Tiresias};
 use crate::{
-    ConservativeBackfill, DeepShare, DeepShareSettings, EasyBackfill, ElasticQuota, Fifo, Lucid,
-    LucidSettings, Qssf, Sjf, Srtf,
+    BsbfSettings, ConservativeBackfill, DeepShare, DeepShareSettings, EasyBackfill, ElasticQuota,
+    Fifo, Gandiva, Lucid, LucidSettings, Qssf, SharingMode, Sjf, SjfSharing, Srtf, TensorShare,
+    TensorShareSettings,
 };
 use deepshare_engine::{EngineSettings, Policy};
 use deepshare_model::{GpuTime, Span};
@@ -58,6 +59,18 @@ pub enum PolicyConfig {
     ConservativeBackfill {},
     /// In or out of quota, as a binary signal.
     ElasticQuota {},
+    /// Shortest job first, sharing where both end sooner on the mean.
+    SjfBsbf(BsbfSettings),
+    /// Shortest job first, sharing wherever it fits.
+    SjfFfs {
+        /// Iterations may be done in several steps where memory does not hold both jobs.
+        split: bool,
+    },
+    /// Sharing within a limit of slowdown for each job.
+    #[serde(rename = "tensorshare")]
+    TensorShare(TensorShareSettings),
+    /// Packing at random under overload.
+    Gandiva {},
     /// The quota assurance degree behind order, borrowing and reclaim.
     #[serde(rename = "deepshare")]
     DeepShare(DeepShareSettings),
@@ -65,7 +78,7 @@ pub enum PolicyConfig {
 
 impl PolicyConfig {
     /// Every policy's name, in the order tables list them.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 14] = [
         "fifo",
         "sjf",
         "srtf",
@@ -75,6 +88,10 @@ impl PolicyConfig {
         "easy-backfill",
         "conservative-backfill",
         "elastic-quota",
+        "sjf-bsbf",
+        "sjf-ffs",
+        "tensorshare",
+        "gandiva",
         "deepshare",
     ];
 
@@ -96,6 +113,10 @@ impl PolicyConfig {
             "easy-backfill" => PolicyConfig::EasyBackfill {},
             "conservative-backfill" => PolicyConfig::ConservativeBackfill {},
             "elastic-quota" => PolicyConfig::ElasticQuota {},
+            "sjf-bsbf" => PolicyConfig::SjfBsbf(BsbfSettings::default()),
+            "sjf-ffs" => PolicyConfig::SjfFfs { split: true },
+            "tensorshare" => PolicyConfig::TensorShare(TensorShareSettings::default()),
+            "gandiva" => PolicyConfig::Gandiva {},
             "deepshare" => PolicyConfig::DeepShare(DeepShareSettings::default()),
             _ => return None,
         })
@@ -113,6 +134,10 @@ impl PolicyConfig {
             PolicyConfig::EasyBackfill {} => "easy-backfill",
             PolicyConfig::ConservativeBackfill {} => "conservative-backfill",
             PolicyConfig::ElasticQuota {} => "elastic-quota",
+            PolicyConfig::SjfBsbf(_) => "sjf-bsbf",
+            PolicyConfig::SjfFfs { .. } => "sjf-ffs",
+            PolicyConfig::TensorShare(_) => "tensorshare",
+            PolicyConfig::Gandiva {} => "gandiva",
             PolicyConfig::DeepShare(_) => "deepshare",
         }
     }
@@ -124,7 +149,20 @@ impl PolicyConfig {
             PolicyConfig::Fifo { .. }
                 | PolicyConfig::Tiresias { .. }
                 | PolicyConfig::ElasticQuota {}
+                | PolicyConfig::Gandiva {}
         )
+    }
+
+    /// True if it goes by what jobs are predicted to keep beside each other. Others are told that they
+    /// keep all, and learn.
+    pub fn predicts_pairs(&self) -> bool {
+        match self {
+            PolicyConfig::TensorShare(settings) => {
+                matches!(settings.mode, SharingMode::Predicted | SharingMode::Always)
+            }
+            PolicyConfig::Gandiva {} => false,
+            _ => true,
+        }
     }
 
     /// True if it lets jobs share devices.
@@ -154,6 +192,15 @@ impl PolicyConfig {
                 preempted_pause: Span::from_secs(30),
                 ..plain
             },
+            // The guard looks at each sample itself.
+            PolicyConfig::TensorShare(settings) if settings.mode == SharingMode::Predicted => {
+                EngineSettings { pair_samples: 0, pair_slack_ppm: 0, ..plain }
+            }
+            // A minute of samples, held against the limits as they are.
+            PolicyConfig::TensorShare(_) => {
+                EngineSettings { pair_samples: 6, pair_slack_ppm: 0, ..plain }
+            }
+            PolicyConfig::Gandiva {} => EngineSettings { pair_slack_ppm: 0, ..plain },
             _ => plain,
         }
     }
@@ -186,6 +233,12 @@ impl PolicyConfig {
             PolicyConfig::EasyBackfill {} => Box::new(EasyBackfill),
             PolicyConfig::ConservativeBackfill {} => Box::new(ConservativeBackfill::default()),
             PolicyConfig::ElasticQuota {} => Box::new(ElasticQuota),
+            PolicyConfig::SjfBsbf(settings) => {
+                Box::new(SjfSharing { wise: Some(settings.order), split: settings.split })
+            }
+            PolicyConfig::SjfFfs { split } => Box::new(SjfSharing { wise: None, split: *split }),
+            PolicyConfig::TensorShare(settings) => Box::new(TensorShare { settings: *settings }),
+            PolicyConfig::Gandiva {} => Box::new(Gandiva),
             PolicyConfig::DeepShare(settings) => Box::new(DeepShare { settings: settings.clone() }),
         }
     }

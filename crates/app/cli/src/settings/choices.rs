@@ -4,7 +4,9 @@ use super::kind::{self, Kind};
 use super::source::Raw;
 use deepshare_engine::{CapacityMode, Placer};
 use deepshare_interference::Mechanism;
-use deepshare_policies::{Demotion, PolicyConfig, TieOrder};
+use deepshare_policies::{
+    Demotion, PairOrder, Partners, PolicyConfig, SharingMode, SlowdownCheck, TieOrder,
+};
 use deepshare_policies::{LucidSharing, PressureDemand};
 use deepshare_sim::Oversize;
 use deepshare_trace::{Format, Origin, TimeUnit};
@@ -176,6 +178,17 @@ words!(DemotionWord, Demotion, "Whether attaining exactly the threshold demotes.
     "at-threshold" => Demotion::AtThreshold, "above-threshold" => Demotion::AboveThreshold);
 words!(SharingWord, LucidSharing, "When Lucid lets jobs share GPUs.",
     "forecast" => LucidSharing::Forecast, "on" => LucidSharing::On, "off" => LucidSharing::Off);
+words!(PairOrderWord, PairOrder, "In which order jobs to share with are tried.",
+    "completion" => PairOrder::Completion, "benefit" => PairOrder::Benefit,
+    "benefit-per-gpu" => PairOrder::BenefitPerGpu);
+words!(SharingModeWord, SharingMode, "Which pairs TensorShare forms.",
+    "predicted" => SharingMode::Predicted, "ordinary" => SharingMode::Ordinary,
+    "reactive" => SharingMode::Reactive, "never" => SharingMode::Never,
+    "always" => SharingMode::Always);
+words!(SlowdownCheckWord, SlowdownCheck, "How a prediction is held against a limit.",
+    "steady" => SlowdownCheck::Steady, "time-aware" => SlowdownCheck::TimeAware);
+words!(PartnersWord, Partners, "Between whom pairs are formed.",
+    "both" => Partners::Both, "waiting" => Partners::Waiting, "running" => Partners::Running);
 words!(PressureWord, PressureDemand, "Whose demand makes contention pressure.",
     "promoted" => PressureDemand::Promoted,
     "guaranteed-only" => PressureDemand::GuaranteedOnly,

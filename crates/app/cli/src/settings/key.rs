@@ -4,7 +4,9 @@ use super::Settings;
 use super::choices::{Ablation, AblationWord};
 use super::kind::Kind;
 use super::source::Raw;
-use deepshare_policies::{DeepShareSettings, LucidSettings, PolicyConfig};
+use deepshare_policies::{
+    BsbfSettings, DeepShareSettings, LucidSettings, PolicyConfig, TensorShareSettings,
+};
 use deepshare_sim::SimSettings;
 use toml_edit::Value;
 
@@ -102,6 +104,40 @@ macro_rules! key {
             },
         }
     };
+    ($name:literal, $unit:literal, $kind:ty, bsbf.$field:ident, $doc:expr) => {
+        Key {
+            name: $name,
+            unit: $unit,
+            kind: <$kind as Kind>::in_words,
+            doc: $doc,
+            set: |settings, raw| {
+                let value = <$kind>::read(raw).ok_or(WrongKind)?;
+                settings.runs.iter_mut().filter_map(bsbf).for_each(|own| own.$field = value);
+                Ok(())
+            },
+            get: |settings| {
+                let mut runs = settings.runs.clone();
+                runs.iter_mut().find_map(bsbf).map(|own| <$kind>::show(&own.$field))
+            },
+        }
+    };
+    ($name:literal, $unit:literal, $kind:ty, tensorshare.$field:ident, $doc:expr) => {
+        Key {
+            name: $name,
+            unit: $unit,
+            kind: <$kind as Kind>::in_words,
+            doc: $doc,
+            set: |settings, raw| {
+                let value = <$kind>::read(raw).ok_or(WrongKind)?;
+                settings.runs.iter_mut().filter_map(tensorshare).for_each(|own| own.$field = value);
+                Ok(())
+            },
+            get: |settings| {
+                let mut runs = settings.runs.clone();
+                runs.iter_mut().find_map(tensorshare).map(|own| <$kind>::show(&own.$field))
+            },
+        }
+    };
     ($name:literal, $unit:literal, $kind:ty, $policy:ident { $field:ident }, $doc:expr) => {
         Key {
             name: $name,
@@ -141,6 +177,22 @@ pub(super) fn deepshare(run: &mut SimSettings) -> Option<&mut DeepShareSettings>
 pub(super) fn lucid(run: &mut SimSettings) -> Option<&mut LucidSettings> {
     match &mut run.policy {
         PolicyConfig::Lucid(own) => Some(own),
+        _ => None,
+    }
+}
+
+/// SJF-BSBF's own settings, if this is its run.
+pub(super) fn bsbf(run: &mut SimSettings) -> Option<&mut BsbfSettings> {
+    match &mut run.policy {
+        PolicyConfig::SjfBsbf(own) => Some(own),
+        _ => None,
+    }
+}
+
+/// TensorShare's own settings, if this is its run.
+pub(super) fn tensorshare(run: &mut SimSettings) -> Option<&mut TensorShareSettings> {
+    match &mut run.policy {
+        PolicyConfig::TensorShare(own) => Some(own),
         _ => None,
     }
 }

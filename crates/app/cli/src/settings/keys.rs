@@ -2,14 +2,15 @@
 
 use super::choices::{
     CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord, FormatWord, MechanismWord,
-    OriginWord, OversizeWord, PlacementWord, Policies, PresetWord, PressureWord, ProfilesWord,
-    SharingWord, TiesWord, TimeUnitWord,
+    OriginWord, OversizeWord, PairOrderWord, PartnersWord, PlacementWord, Policies, PresetWord,
+    PressureWord, ProfilesWord, SharingModeWord, SharingWord, SlowdownCheckWord, TiesWord,
+    TimeUnitWord,
 };
-use super::key::{Key, WITHOUT, WrongKind, deepshare, key, lucid};
+use super::key::{Key, WITHOUT, WrongKind, bsbf, deepshare, key, lucid, tensorshare};
 use super::kind::{
     Chance, ChanceOrAuto, ChanceRange, Count, Count32, CountOrAuto, DateTimeOrNone, Factor,
-    FactorOrZero, FileOrNone, Flag, GpuSecondsList, Kind, Seconds, SecondsOrNone, SecondsRange,
-    Slack, TextOrNone, WindowOrNone,
+    FactorFromOne, FactorOrZero, FileOrNone, Flag, GpuSecondsList, Kind, LikelyChance, Seconds,
+    SecondsOrNone, SecondsRange, Slack, TextOrNone, WindowOrNone,
 };
 use deepshare_policies::PolicyConfig;
 
@@ -492,6 +493,82 @@ pub const KEYS: &[Key] = &[
         Count32,
         lucid.profiler_nodes,
         "nodes that Lucid keeps for profiling runs of 200 s; 0: profiles are known"
+    ),
+    key!(
+        "sjf_bsbf.order",
+        "",
+        PairOrderWord,
+        bsbf.order,
+        "which job sjf-bsbf shares with first: the one beside which both end soonest on the mean, or that \
+         gains most over waiting, in all or for each GPU"
+    ),
+    key!(
+        "sjf_bsbf.split",
+        "",
+        Flag,
+        bsbf.split,
+        "sjf-bsbf may do a job's iterations in steps on smaller batches to fit beside another, where \
+         its training configuration is known"
+    ),
+    key!("sjf_ffs.split", "", Flag, SjfFfs { split }, "the same for sjf-ffs"),
+    key!(
+        "tensorshare.mode",
+        "",
+        SharingModeWord,
+        tensorshare.mode,
+        "which pairs TensorShare forms: those predicted to keep both limits; whatever fits (ordinary); \
+         the same, parted once seen beyond a limit (reactive); none; those that save most, whatever the \
+         limits"
+    ),
+    key!(
+        "tensorshare.limit",
+        "",
+        FactorFromOne,
+        tensorshare.limit_milli,
+        "the most that the running time of a job without a limit of its own may be over that alone"
+    ),
+    key!(
+        "tensorshare.check",
+        "",
+        SlowdownCheckWord,
+        tensorshare.check,
+        "what is held against a limit: the slowdown beside each other, or the ratio to the job's end with \
+         only the overlap slowed"
+    ),
+    key!(
+        "tensorshare.chance",
+        "",
+        LikelyChance,
+        tensorshare.chance,
+        "chance with which a slowdown is not above what is reckoned with"
+    ),
+    key!(
+        "tensorshare.guard",
+        "",
+        Flag,
+        tensorshare.guard,
+        "part a pair when one of the two has been slowed down as much as it accepts"
+    ),
+    key!(
+        "tensorshare.mu",
+        "GPUs",
+        Factor,
+        tensorshare.mu_milli,
+        "what a second of slowdown weighs against a second of a GPU; 0: only GPU time counts"
+    ),
+    key!(
+        "tensorshare.partners",
+        "",
+        PartnersWord,
+        tensorshare.partners,
+        "between whom pairs are formed: waiting jobs with each other, with running ones, or both"
+    ),
+    key!(
+        "tensorshare.window",
+        "jobs",
+        Count32,
+        tensorshare.window,
+        "waiting jobs matched at a time, and running jobs tried for each"
     ),
     key!(
         "estimates.negative_as_s",

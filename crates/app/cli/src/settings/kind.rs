@@ -46,6 +46,10 @@ pub struct ChanceOrAuto;
 pub struct Factor;
 /// A factor, kept in thousandths; 0 is none.
 pub struct FactorOrZero;
+/// A factor of 1 or more, kept in thousandths.
+pub struct FactorFromOne;
+/// A chance of a half or more, kept in per cent.
+pub struct LikelyChance;
 /// The least and the most of a share, kept in thousandths.
 pub struct ChanceRange;
 /// A share, in thousandths, kept in millionths.
@@ -186,6 +190,29 @@ impl Kind for Chance {
     }
     fn show(value: &u32) -> Value {
         show_thousandths(u64::from(*value))
+    }
+}
+
+impl Kind for LikelyChance {
+    type Of = u32;
+    const IN_WORDS: &'static str = "a chance from 0.5 to 1, in hundredths at the finest";
+    fn read(raw: &Raw) -> Option<u32> {
+        let milli = Chance::read(raw).filter(|milli| *milli >= 500 && milli % 10 == 0)?;
+        Some(milli / 10)
+    }
+    fn show(value: &u32) -> Value {
+        show_thousandths(u64::from(*value) * 10)
+    }
+}
+
+impl Kind for FactorFromOne {
+    type Of = u32;
+    const IN_WORDS: &'static str = "a factor from 1 to 1,000,000, in thousandths at the finest";
+    fn read(raw: &Raw) -> Option<u32> {
+        Factor::read(raw).filter(|&milli| milli >= 1_000)
+    }
+    fn show(value: &u32) -> Value {
+        Factor::show(value)
     }
 }
 

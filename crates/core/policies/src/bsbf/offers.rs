@@ -1,0 +1,259 @@
+//! Devices on which a job could start beside others: those of jobs that have them alone.
+
+use crate::pairing::Member;
+use deepshare_engine::{
+    Attempt, PairBar, PairBound, PairRefusal, PairTerms, PairTest, Placement, Slice, State,
+};
+use deepshare_model::{AttemptId, Devices, GpuTypeId, JobId, Layout, NodeId, PoolId, Retention};
+use std::collections::BTreeMap;
+
+/// An attempt, and the devices that it has alone.
+pub(super) struct Lone {
+    id: AttemptId,
+    on: Vec<Slice>,
+}
+
+/// Who has devices alone, in order of the attempt.
+pub(super) struct Field {
+    lone: BTreeMap<AttemptId, Lone>,
+}
+
+impl Field {
+    /// Devices of a pool that work, are promised to nobody, and have one resident who stays and agreed
+    /// to share.
+    pub(super) fn of(state: &State, pool: PoolId) -> Field {
+        let mut lone: BTreeMap<AttemptId, Lone> = BTreeMap::new();
+        for &node in &state.pool(pool).nodes {
+            let shareable = state.nodes()[node.index()].shareable();
+            for device in shareable.iter() {
+                let [id] = *state.nodes()[node.index()].residents(device) else { continue };
+                let attempt = state.attempt(id);
+                let spec = &state.job(attempt.job).spec;
+                if !attempt.is_evictable()
+                    || !spec.sharing.consent
+                    || state.pool_of(attempt.job) != pool
+                {
+                    continue;
+                }
+                let on = &mut lone.entry(id).or_insert_with(|| Lone { id, on: Vec::new() }).on;
+                let device = Devices(1 << device);
+                match on.last_mut().filter(|slice| slice.node == node) {
+                    Some(slice) => slice.devices = slice.devices.union(device),
+                    None => on.push(Slice { node, devices: device }),
+                }
+            }
+        }
+        Field { lone }
+    }
+
+    pub(super) fn lone(&self) -> impl Iterator<Item = &Lone> {
+        self.lone.values()
+    }
+
+    /// How many devices there are.
+    pub(super) fn devices(&self) -> u32 {
+        let slices = self.lone.values().flat_map(|lone| &lone.on);
+        slices.map(|slice| slice.devices.count()).sum()
+    }
+
+    /// Devices that have come to be shared.
+    pub(super) fn take(&mut self, devices: &[(AttemptId, Slice)]) {
+        for (host, taken) in devices {
+            let Some(lone) = self.lone.get_mut(host) else { continue };
+            for slice in lone.on.iter_mut().filter(|slice| slice.node == taken.node) {
+                slice.devices = slice.devices.minus(taken.devices);
+            }
+            lone.on.retain(|slice| !slice.devices.is_empty());
+        }
+        self.lone.retain(|_, lone| !lone.on.is_empty());
+    }
+}
+
+/// A waiting job and one that it could join.
+pub(super) struct Pair {
+    pub(super) job: JobId,
+    host: AttemptId,
+    pub(super) host_gpus: u32,
+    /// The newcomer and the one that is there.
+    pub(super) members: [Member; 2],
+    keeps: [Retention; 2],
+    /// GPU memory left on each device; the most there is where nodes do not say.
+    pub(super) memory_left_mib: u32,
+}
+
+impl Pair {
+    /// GPU memory of the newcomer with its iterations done in so many steps, MiB.
+    pub(super) fn memory(&self, state: &State, steps: u32) -> u32 {
+        let spec = &state.job(self.job).spec;
+        match spec.training {
+            Some(training) if steps > 1 => training.memory_mib(steps),
+            _ => spec.demand.gpu_memory_mib,
+        }
+    }
+
+    pub(super) fn refusal(&self, state: &State, test: PairTest, bound: PairBound) -> PairRefusal {
+        let partner = state.attempt(self.host).job;
+        PairRefusal { test, partner, retentions: self.keeps, bound }
+    }
+}
+
+/// A device to share.
+pub(super) struct Offer {
+    /// The least goes first.
+    pub(super) key: u64,
+    pub(super) node: NodeId,
+    pub(super) device: u32,
+    host: AttemptId,
+    keeps: [Retention; 2],
+    steps: u32,
+}
+
+impl Lone {
+    /// A job beside this one, if the two may share at all and it is known what they would keep.
+    pub(super) fn beside(&self, state: &State, job: JobId) -> Option<Pair> {
+        let host = state.attempt(self.id);
+        let (spec, theirs) = (&state.job(job).spec, &state.job(host.job).spec);
+        let consolidated =
+            [spec, theirs].iter().all(|spec| spec.demand.layout == Layout::Consolidated);
+        let agrees = spec.sharing.consent
+            && consolidated
+            && spec.sharing.trust_domain == theirs.sharing.trust_domain
+            && spec.demand.gpu_type.is_none_or(|wanted| wanted == self.gpu_type(state));
+        let (own, other) = (spec.profile?, theirs.profile?);
+        let table = state.retentions();
+        let keeps = [table.get(own, other)?, table.get(other, own)?];
+        let left = state.remaining(host.job)?;
+        // In more steps than one it takes longer, as long as it is not alone.
+        let paced = theirs.training.map_or(Retention::WHOLE, |training| training.pace(host.steps));
+        let members = [
+            Member::new(state.job(job).left_at_start()?, keeps[0]),
+            Member::new(paced.time_for(left), keeps[1]),
+        ];
+        let memory_left_mib = self.memory_left(state, host, spec.demand.gpu_memory_mib)?;
+        let (host_gpus, host) = (theirs.demand.gpus, self.id);
+        agrees.then_some(Pair { job, host, host_gpus, members, keeps, memory_left_mib })
+    }
+
+    fn gpu_type(&self, state: &State) -> GpuTypeId {
+        state.nodes()[self.on[0].node.index()].spec.gpu_type
+    }
+
+    /// GPU memory left on each of its devices; `None` where memory counts and one of the two does not
+    /// say what it needs.
+    fn memory_left(&self, state: &State, host: &Attempt, need: u32) -> Option<u32> {
+        let held = state.gpu_memory_of(host);
+        let memories = self.on.iter().map(|slice| &state.nodes()[slice.node.index()].spec);
+        let known = memories.map(|node| node.gpu_memory_mib).filter(|&memory| memory > 0);
+        match known.min() {
+            None => Some(u32::MAX),
+            Some(_) if held == 0 || need == 0 => None,
+            Some(memory) => Some(memory.saturating_sub(held)),
+        }
+    }
+
+    pub(super) fn offers(&self, pair: &Pair, key: u64, steps: u32) -> impl Iterator<Item = Offer> {
+        let devices = self
+            .on
+            .iter()
+            .flat_map(|slice| slice.devices.iter().map(|device| (slice.node, device)));
+        let (host, keeps) = (self.id, pair.keeps);
+        devices.map(move |(node, device)| Offer { key, node, device, host, keeps, steps })
+    }
+}
+
+/// Where a job is to start, and beside whom.
+pub(super) struct Choice {
+    pub(super) placement: Placement,
+    pub(super) partners: Vec<(AttemptId, PairTerms)>,
+    pub(super) steps: u32,
+    /// What was offered and taken.
+    pub(super) devices: Vec<(AttemptId, Slice)>,
+}
+
+/// Free devices and the best offers: on one node if a job that fits one finds enough there, else on
+/// any. All on GPUs of one type.
+pub(super) fn choose(state: &State, pool: PoolId, job: JobId, offers: &[Offer]) -> Option<Choice> {
+    let gpus = state.job(job).gpus();
+    let gpu_types = (0..state.gpu_types()).map(GpuTypeId::from_index);
+    let of_type = |node: NodeId, gpu_type| state.nodes()[node.index()].spec.gpu_type == gpu_type;
+    let mut found = gpu_types.filter_map(|gpu_type| {
+        let offers: Vec<&Offer> =
+            offers.iter().filter(|offer| of_type(offer.node, gpu_type)).collect();
+        // Without an offer there is nothing that the placer has not seen.
+        offers.first()?;
+        let mut nodes: Vec<NodeId> = state.pool(pool).nodes.iter().copied().collect();
+        nodes.retain(|&node| of_type(node, gpu_type));
+        let widest = nodes.iter().map(|node| state.nodes()[node.index()].spec.gpus).max()?;
+        let on_one = (gpus <= widest).then(|| on_one_node(state, job, &nodes, &offers)).flatten();
+        on_one.or_else(|| gather(state, job, &nodes, &offers))
+    });
+    found.next()
+}
+
+/// The node on which the last device taken has the best offer.
+fn on_one_node(state: &State, job: JobId, nodes: &[NodeId], offers: &[&Offer]) -> Option<Choice> {
+    let mut by_node: BTreeMap<NodeId, Vec<&Offer>> = BTreeMap::new();
+    for offer in offers {
+        by_node.entry(offer.node).or_default().push(offer);
+    }
+    let gpus = state.job(job).gpus();
+    let worst = |(node, offers): (&NodeId, &Vec<&Offer>)| {
+        let shared = gpus.saturating_sub(state.nodes()[node.index()].open().count());
+        let last = offers.get((shared.max(1) - 1) as usize)?;
+        let room = state.nodes()[node.index()].host_room_for(state.job(job).spec.demand.per_gpu);
+        (room >= gpus).then_some((last.key, *node))
+    };
+    let (_, node) = by_node.iter().filter_map(worst).min()?;
+    debug_assert!(nodes.contains(&node));
+    gather(state, job, &[node], &by_node[&node])
+}
+
+/// Free devices of these nodes, then what is offered, in order.
+fn gather(state: &State, job: JobId, nodes: &[NodeId], offers: &[&Offer]) -> Option<Choice> {
+    let demand = &state.job(job).spec.demand;
+    let mut room: BTreeMap<NodeId, u32> = nodes
+        .iter()
+        .map(|&node| (node, state.nodes()[node.index()].host_room_for(demand.per_gpu)))
+        .collect();
+    let mut left = demand.gpus;
+    let mut taken: BTreeMap<NodeId, Devices> = BTreeMap::new();
+    let mut take = |node: NodeId, device: u32, left: &mut u32| {
+        let Some(room) = room.get_mut(&node).filter(|room| **room > 0) else { return false };
+        (*room, *left) = (*room - 1, *left - 1);
+        let devices = taken.entry(node).or_insert(Devices::NONE);
+        *devices = devices.union(Devices(1 << device));
+        true
+    };
+    for &node in nodes {
+        for device in state.nodes()[node.index()].open().iter() {
+            if left > 0 {
+                take(node, device, &mut left);
+            }
+        }
+    }
+    let mut used: Vec<&Offer> = Vec::new();
+    for offer in offers {
+        if left > 0 && take(offer.node, offer.device, &mut left) {
+            used.push(offer);
+        }
+    }
+    if left > 0 {
+        return None;
+    }
+    let terms = |offer: &Offer| {
+        let [own, theirs] = offer.keeps;
+        PairTerms { bar: PairBar::NONE, own, theirs }
+    };
+    let partners: BTreeMap<AttemptId, PairTerms> =
+        used.iter().map(|offer| (offer.host, terms(offer))).collect();
+    let slice = |(node, devices)| Slice { node, devices };
+    Some(Choice {
+        placement: taken.into_iter().map(slice).collect(),
+        partners: partners.into_iter().collect(),
+        steps: used.iter().map(|offer| offer.steps).max().unwrap_or(1),
+        devices: used
+            .iter()
+            .map(|offer| (offer.host, slice((offer.node, Devices(1 << offer.device)))))
+            .collect(),
+    })
+}

@@ -1,0 +1,305 @@
+//! TensorShare: two jobs share GPUs if neither is slowed down more than its owner accepts.
+//!
+//! Source: "TensorShare", FGCS 181 (2026) 108413, of which the abstract and the authors' project page
+//! are known; restated, and completed as said below.
+//! Objective: GPU time, under a limit for each job (its *GPU SLA*): the most that its running time
+//! may be over its running time alone. Pairs have equal worker counts, fit the GPU memory, and are
+//! predicted to keep both limits; of those, the ones that save most are chosen (maximum-weight
+//! matching), among the first waiting jobs and with jobs that run alone. Who has no partner runs
+//! alone.
+//!
+//! ```text
+//! gain(i, j) = GPUs · (W_i + W_j − time until both are done) − μ · (extra_i + extra_j)
+//! ```
+//!
+//! Its rivals in the source are modes of it: *ordinary* sharing fills the GPUs of jobs that run alone,
+//! first come, first served; *reactive* sharing does too, stops the later of a pair whose samples show
+//! one of the two beyond its limit, and remembers such pairs by their profiles. `never` and `always`
+//! (whatever is predicted) are the two ends.
+//!
+//! Readings: T2 (waiting is no part of the ratio), T3 (limit 1.3 unless a job has its own), T4 (μ = 0:
+//! only GPU time counts), T5 (pairs of waiting jobs and with running ones: `partners`), T6 (two jobs a
+//! GPU), T7 (reactive sharing: six samples, a minute).
+//! Deviations, ours: predictions are admitted at a quantile of their error (`chance`); the *guard*
+//! parts a pair when the running time of one of the two so far reaches its limit, unless the limit is
+//! kept all the same, and remembers what was seen; only so many waiting jobs, and for each so many
+//! running ones, are matched at a time (`window`); a job without an estimate counts as an hour.
+//! Cost: O(window · (window + jobs that run alone)) a round, and the matching.
+
+mod chosen;
+mod guard;
+
+use crate::in_order::serve_with_skip;
+use crate::pairing::SlowdownCheck;
+use deepshare_engine::{
+    Attempt, Draft, EvictReason, HostKind, PairBar, PairBound, PairRefusal, PairTerms, PairTest,
+    Policy, Rank, Reason, State,
+};
+use deepshare_model::{AttemptId, JobId, ProfileClassId, Retention};
+use serde::{Deserialize, Serialize};
+
+/// Which pairs are formed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingMode {
+    /// Those predicted to keep both limits.
+    #[default]
+    Predicted,
+    /// Whatever comes first and fits.
+    Ordinary,
+    /// The same, and those that turn out to break a limit are parted.
+    Reactive,
+    /// None.
+    Never,
+    /// Those that save most, whatever the limits.
+    Always,
+}
+
+/// Between whom pairs are formed (reading T5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Partners {
+    /// Waiting jobs with each other and with running ones.
+    #[default]
+    Both,
+    /// Waiting jobs with each other.
+    Waiting,
+    /// Waiting jobs with running ones.
+    Running,
+}
+
+/// What the policy can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TensorShareSettings {
+    /// Which pairs are formed.
+    pub mode: SharingMode,
+    /// The limit of jobs that have none of their own, thousandths.
+    pub limit_milli: u32,
+    /// How a prediction is held against a limit.
+    pub check: SlowdownCheck,
+    /// The chance with which a slowdown is not above what is reckoned with, per cent.
+    pub chance: u32,
+    /// Pairs are parted when one of the two has been slowed down as much as it accepts.
+    pub guard: bool,
+    /// μ, thousandths of a GPU: what a second of slowdown weighs against a second of a GPU.
+    pub mu_milli: u32,
+    /// Between whom pairs are formed.
+    pub partners: Partners,
+    /// Waiting jobs matched at a time, and running jobs tried for each.
+    pub window: u32,
+}
+
+impl Default for TensorShareSettings {
+    fn default() -> TensorShareSettings {
+        TensorShareSettings {
+            mode: SharingMode::Predicted,
+            limit_milli: 1_300,
+            check: SlowdownCheck::Steady,
+            chance: 70,
+            guard: true,
+            mu_milli: 0,
+            partners: Partners::Both,
+            window: 24,
+        }
+    }
+}
+
+/// TensorShare and its rivals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TensorShare {
+    /// What it was told.
+    pub settings: TensorShareSettings,
+}
+
+impl Policy for TensorShare {
+    fn name(&self) -> &'static str {
+        "tensorshare"
+    }
+
+    fn rank(&self, state: &State, job: JobId) -> Rank {
+        Rank([state.job(job).queue_seq, 0, 0])
+    }
+
+    fn shares(&self) -> bool {
+        self.settings.mode != SharingMode::Never
+    }
+
+    fn round(&mut self, draft: &mut Draft<'_>) {
+        part_degraded(draft);
+        match self.settings.mode {
+            SharingMode::Never => serve_with_skip(draft),
+            SharingMode::Ordinary | SharingMode::Reactive => self.fill(draft),
+            SharingMode::Predicted | SharingMode::Always => self.serve_chosen(draft),
+        }
+        if self.guards() {
+            self.guard(draft);
+        }
+    }
+}
+
+/// Stops the later of each pair that its samples speak against; the other, if that cannot be.
+pub(crate) fn part_degraded(draft: &mut Draft<'_>) {
+    let degraded: Vec<_> = draft.state().degraded(draft.pool()).collect();
+    for (newer, host) in degraded {
+        let state = draft.state();
+        let stays = |id: AttemptId| state.attempt(id).is_evictable();
+        if !stays(newer) || !stays(host) {
+            continue;
+        }
+        let mut victims = [newer, host].into_iter().filter(|&id| draft.can_revoke(id));
+        let later = victims.next();
+        match later.into_iter().chain(victims).find(|&id| may_be_asked(draft, id)) {
+            Some(id) => draft.revoke(id, EvictReason::Degraded),
+            None => {
+                let again = later.map(|id| draft.state().attempt(id).no_eviction_before());
+                again.into_iter().for_each(|at| draft.look_at_pairs(at));
+            }
+        }
+    }
+}
+
+/// Whether one of a pair can be stopped, and the world has not refused that of late.
+fn may_be_asked(draft: &Draft<'_>, id: AttemptId) -> bool {
+    draft.can_revoke(id) && draft.state().attempt(id).no_eviction_before() <= draft.now()
+}
+
+impl TensorShare {
+    fn guards(&self) -> bool {
+        self.settings.guard && self.settings.mode == SharingMode::Predicted
+    }
+
+    /// The most that a job's running time may be over that alone.
+    fn limit(&self, own_milli: u32) -> f64 {
+        let milli = if own_milli == 0 { self.settings.limit_milli } else { own_milli };
+        f64::from(milli) / 1_000.0
+    }
+
+    fn limits(&self, state: &State, jobs: [JobId; 2]) -> [f64; 2] {
+        jobs.map(|job| self.limit(state.job(job).spec.sharing.slowdown_limit_milli))
+    }
+
+    /// On what terms a job joins another: both within their limits, where the mode knows of any.
+    fn terms(&self, state: &State, jobs: [JobId; 2], keeps: [Retention; 2]) -> PairTerms {
+        let bar = match self.settings.mode {
+            SharingMode::Predicted if self.settings.check == SlowdownCheck::TimeAware => {
+                PairBar::NONE
+            }
+            SharingMode::Predicted | SharingMode::Reactive => PairBar {
+                each: self.limits(state, jobs).map(|limit| least_within(limit)),
+                together_ppm: 0,
+            },
+            _ => PairBar::NONE,
+        };
+        PairTerms { bar, own: keeps[0], theirs: keeps[1] }
+    }
+
+    /// Serves waiting jobs in order: beside the first job that runs alone on as many GPUs, else on
+    /// free ones.
+    fn fill(&self, draft: &mut Draft<'_>) {
+        let mut walk = draft.state().walk(draft.pool());
+        while let Some(job) = walk.next(draft.state()) {
+            let (host, refusal) = self.first_host(draft.state(), job);
+            if let Some((host, terms)) = host {
+                let class = draft.state().job(job).spec.class;
+                if draft.share(job, class, host, terms).is_ok() {
+                    continue;
+                }
+            }
+            if let Err(reason) = draft.place(job) {
+                let reason = refuse_pair(draft, refusal, reason);
+                draft.refuse_key_of(job, reason);
+                walk.skip_key();
+            }
+        }
+    }
+
+    /// The job that a waiting one joins, first come, first served, or why the first that it could
+    /// have joined is none.
+    fn first_host(
+        &self,
+        state: &State,
+        job: JobId,
+    ) -> (Option<(AttemptId, PairTerms)>, Option<PairRefusal>) {
+        let mut refusal = None;
+        let mut hosts: Vec<AttemptId> = hosts_for(state, job).map(|attempt| attempt.id).collect();
+        hosts.sort_unstable();
+        for host in hosts {
+            let jobs = [job, state.attempt(host).job];
+            let Some(keeps) = predicted(state, jobs) else { continue };
+            let terms = self.terms(state, jobs, keeps);
+            // What reactive sharing has seen of such pairs; nothing is predicted.
+            if self.settings.mode == SharingMode::Ordinary || terms.bar.is_met(keeps, 0) {
+                return (Some((host, terms)), refusal);
+            }
+            refusal = refusal.or_else(|| Some(self.refusal(state, jobs, keeps)));
+        }
+        (None, refusal)
+    }
+
+    /// Why the two are no pair: one would be slowed down too much.
+    fn refusal(&self, state: &State, jobs: [JobId; 2], keeps: [Retention; 2]) -> PairRefusal {
+        let limits_milli = self.limits(state, jobs).map(|limit| (limit * 1_000.0).round() as u32);
+        PairRefusal {
+            test: PairTest::SlowdownLimit,
+            partner: jobs[1],
+            retentions: keeps,
+            bound: PairBound::Slowdown { limits_milli },
+        }
+    }
+}
+
+/// The least retention at which a slowdown is within a limit.
+fn least_within(limit: f64) -> Retention {
+    // Rounded down: a slowdown just at the limit is within it.
+    Retention::from_ppm((1e6 / limit.max(1.0)).floor() as u32)
+}
+
+/// Says why a job has no partner, where that is known, instead of why it has no devices.
+pub(crate) fn refuse_pair(
+    draft: &mut Draft<'_>,
+    refusal: Option<PairRefusal>,
+    reason: Reason,
+) -> Reason {
+    match refusal {
+        Some(refusal) if !reason.is_quota() => {
+            draft.count_refused_pair(refusal.test);
+            Reason::NoPartner(refusal)
+        }
+        _ => reason,
+    }
+}
+
+/// Running jobs that a waiting one could join as far as GPUs and their memory go.
+pub(crate) fn hosts_for(state: &State, job: JobId) -> impl Iterator<Item = &Attempt> {
+    let pool = state.pool_of(job);
+    let ask = state.job(job).ask.map(|ask| *state.ask_kind(pool, ask));
+    let hosts = ask.into_iter().flat_map(move |ask| {
+        let may = move |kind: &HostKind| {
+            kind.layout == ask.demand.layout
+                && kind.trust_domain == ask.sharing.trust_domain
+                && ask.demand.gpu_type.is_none_or(|wanted| wanted == kind.gpu_type)
+                && fits(ask.demand.gpu_memory_mib, kind.memory_left_mib)
+        };
+        state.hosts(pool, ask.demand.gpus).filter(move |(kind, _)| may(kind))
+    });
+    let attempts = hosts.flat_map(|(_, hosts)| hosts.iter().map(|&(_, id)| state.attempt(id)));
+    attempts.filter(|attempt| state.takes_partner(attempt))
+}
+
+/// Where nodes say what memory they have, a job has to say what it needs.
+fn fits(need: u32, left: u32) -> bool {
+    left == u32::MAX || need > 0 && need <= left
+}
+
+/// What two jobs are predicted to keep beside each other.
+pub(crate) fn predicted(state: &State, jobs: [JobId; 2]) -> Option<[Retention; 2]> {
+    let [own, other] = profiles(state, jobs)?;
+    let table = state.retentions();
+    Some([table.get(own, other)?, table.get(other, own)?])
+}
+
+fn profiles(state: &State, jobs: [JobId; 2]) -> Option<[ProfileClassId; 2]> {
+    let [own, other] = jobs.map(|job| state.job(job).spec.profile);
+    Some([own?, other?])
+}
