@@ -54,6 +54,8 @@ fn job_record(trace: &Trace, outcome: &LucidOutcome, job: usize, profiler: usize
         pool: PoolId::from_index(pool),
         class: given.class.unwrap_or_default(),
         gpus: given.gpus,
+        profile: None,
+        slowdown_limit_milli: 0,
         submit: given.submit,
         duration: given.duration,
         first_start: fate.map(|fate| seconds(fate.start_s)),
@@ -64,6 +66,7 @@ fn job_record(trace: &Trace, outcome: &LucidOutcome, job: usize, profiler: usize
         // The artifact does not say how long.
         shared: Span::ZERO,
         slowed: Span::ZERO,
+        beside: Vec::new(),
         work_lost: Span::ZERO,
         restart_overhead: Span::ZERO,
         outcome: given.outcome,

@@ -1,13 +1,17 @@
 //! The registry of figures: one table from which names, units, definitions, JSON and the
 //! documentation come.
 
+mod consistency;
 mod job_figures;
+mod limit_figures;
 mod quota_figures;
 mod run_figures;
 mod shared_job_figures;
 mod sharing_figures;
 
+pub use consistency::Consistency;
 pub use job_figures::JobFigures;
+pub use limit_figures::{LimitFigures, Limited};
 pub use quota_figures::QuotaFigures;
 pub(crate) use quota_figures::assured_figures;
 pub use run_figures::RunFigures;

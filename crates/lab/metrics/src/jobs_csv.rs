@@ -9,6 +9,8 @@ mod write;
 pub use read::{JobTable, JobsCsvError, read_jobs_csv};
 pub use write::{Names, write_jobs_csv};
 
+use std::ops::Range;
+
 /// A column of `jobs.csv` as documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobColumn {
@@ -23,7 +25,7 @@ const fn column(name: &'static str, definition: &'static str) -> JobColumn {
 }
 
 /// Every column, in order.
-pub const JOB_COLUMNS: [JobColumn; 22] = [
+pub const JOB_COLUMNS: [JobColumn; 25] = [
     column("job_id", "the job's id in the trace, unique"),
     column("tenant", "who pays"),
     column("gpus", "GPUs, all held at once"),
@@ -53,10 +55,21 @@ pub const JOB_COLUMNS: [JobColumn; 22] = [
         "slowed_s",
         "time of that lost to the other job: `shared_s` less the solo work done in it",
     ),
+    column("profile", "class of its hardware profile, such as `c3`; empty if the policy knew none"),
+    column(
+        "slowdown_limit",
+        "the most that `execution_ratio` may be, to the thousandth; empty if it set no limit",
+    ),
+    column(
+        "execution_ratio",
+        "`(jct_s - queueing_delay_s) / duration_s`, six decimals; empty if it did not finish or \
+         had nothing to do",
+    ),
 ];
 
-/// Columns from this one on came later: a file may lack all of them, and then they read as zero.
-const FIRST_LATER_COLUMN: usize = 20;
+/// Columns that came later, by the change they came with: a file may lack all of one change, and
+/// then they read as zero or none.
+const LATER_COLUMNS: [Range<usize>; 2] = [20..22, 22..25];
 
 #[cfg(test)]
 mod tests;

@@ -26,8 +26,8 @@ pub use bound::{Bound, BoundJob};
 pub use comparison::{Change, ClassChanges, Comparison, PairedDifference, Pairs};
 pub use distribution::Distribution;
 pub use figures::{
-    Better, Figure, JobFigures, QuotaFigures, RunFigures, Scope, SharedJobFigures, SharingFigures,
-    Value, Valued, registry,
+    Better, Consistency, Figure, JobFigures, LimitFigures, Limited, QuotaFigures, RunFigures,
+    Scope, SharedJobFigures, SharingFigures, Value, Valued, registry,
 };
 pub use job_record::JobRecord;
 pub use jobs_csv::{

@@ -2,7 +2,9 @@
 //! end and one that no pool can hold.
 
 use crate::{ArrivalWindow, JobRecord, PairRecord, RunRecord, Usage, UsageMeter};
-use deepshare_model::{Class, JobId, Outcome, PoolId, Span, TenantId, Time, UserId};
+use deepshare_model::{
+    Class, JobId, Outcome, PoolId, ProfileClassId, Span, TenantId, Time, UserId,
+};
 
 /// A job of one GPU that is submitted at 0 and never starts.
 pub fn record(job: u32) -> JobRecord {
@@ -13,6 +15,8 @@ pub fn record(job: u32) -> JobRecord {
         pool: PoolId(0),
         class: Class::Guaranteed,
         gpus: 1,
+        profile: None,
+        slowdown_limit_milli: 0,
         submit: Time::ZERO,
         duration: Span::from_secs(100),
         first_start: None,
@@ -22,6 +26,7 @@ pub fn record(job: u32) -> JobRecord {
         restarts_by_failure: 0,
         shared: Span::ZERO,
         slowed: Span::ZERO,
+        beside: Vec::new(),
         work_lost: Span::ZERO,
         restart_overhead: Span::ZERO,
         outcome: Outcome::Succeeded,
@@ -91,13 +96,19 @@ pub fn run() -> RunRecord {
 }
 
 /// The records, with jobs 0 and 1 beside each other for 40 s: job 0 loses 8 s of that and ends at
-/// 108 s, job 1 loses 20 s.
+/// 108 s, job 1 loses 20 s. Their profiles are of classes 2 and 0, and job 1 may take 1.25 times
+/// as long as alone.
 pub fn shared_records() -> Vec<JobRecord> {
     let mut jobs = records();
     for (job, slowed) in jobs.iter_mut().zip([8, 20]) {
         (job.shared, job.slowed) = (Span::from_secs(40), Span::from_secs(slowed));
     }
     jobs[0].end = Some(Time::from_secs(108));
+    for (own, other, class) in [(0, 1, 2), (1, 0, 0)] {
+        jobs[own].beside = vec![JobId(other)];
+        jobs[own].profile = Some(ProfileClassId(class));
+    }
+    jobs[1].slowdown_limit_milli = 1_250;
     jobs
 }
 

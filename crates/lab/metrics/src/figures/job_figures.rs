@@ -1,7 +1,10 @@
 //! Figures of a set of jobs: all of a run's, or a tenant's, a class's, a size's.
 
+use super::limit_figures::LimitGathering;
 use super::shared_job_figures::SharedGathering;
-use super::{Better, Scalar, Scope, SharedJobFigures, Spread, Value, Valued, scalar_figures};
+use super::{
+    Better, LimitFigures, Scalar, Scope, SharedJobFigures, Spread, Value, Valued, scalar_figures,
+};
 use crate::job_record::signed;
 use crate::{Distribution, JobRecord};
 use deepshare_model::{GpuTime, Span, Time};
@@ -57,6 +60,8 @@ pub struct JobFigures {
     pub work_done_gpu: GpuTime,
     /// What sharing devices did to the jobs.
     pub sharing: SharedJobFigures,
+    /// How much longer they ran than alone, and the limits they set.
+    pub limits: LimitFigures,
 }
 
 impl JobFigures {
@@ -75,6 +80,7 @@ impl JobFigures {
         figures.extend(SPREADS.iter().flat_map(|spread| spread.figures(Scope::Jobs, self)));
         figures.extend(scalar_figures(SUMS, Scope::Jobs, self));
         figures.extend(self.sharing.figures());
+        figures.extend(self.limits.figures());
         figures
     }
 }
@@ -92,6 +98,7 @@ struct Gathering {
     duration: Vec<i64>,
     preemptions: Vec<f64>,
     sharing: SharedGathering,
+    limits: LimitGathering,
     first_submit: Option<Time>,
     last_end: Option<Time>,
 }
@@ -115,6 +122,7 @@ impl Gathering {
         }
         let (Some(end), Some(jct)) = (job.end, job.jct()) else { return };
         self.sharing.add_finished(job);
+        self.limits.add_finished(job);
         sums.finished += 1;
         sums.work_done_gpu += job.duration.on(job.gpus);
         self.last_end = self.last_end.max(Some(end));
@@ -141,6 +149,7 @@ impl Gathering {
             duration: Distribution::of_micros(self.duration),
             preemptions_per_job: Distribution::of_ratios(self.preemptions),
             sharing: self.sharing.finish(),
+            limits: self.limits.finish(),
             makespan: span.map(|(end, submit)| end.saturating_since(submit)),
             ..self.sums
         }

@@ -1,6 +1,6 @@
 //! Figures of a whole run on devices with two jobs: pairs, solo work done, and devices in use.
 
-use super::{Better, Scalar, Scope, Value, Valued, ratio, scalar_figures};
+use super::{Better, Consistency, Scalar, Scope, Value, Valued, ratio, scalar_figures};
 use crate::{PairRecord, RunRecord, Usage};
 use deepshare_model::GpuTime;
 
@@ -11,6 +11,10 @@ pub struct SharingFigures {
     pub usage: Usage,
     /// What became of proposals to share devices; `None` if nobody shared or asked to.
     pub pairs: Option<PairRecord>,
+    /// Solo work of finished jobs times their GPUs.
+    pub work_done: GpuTime,
+    /// How far running times differ by partner.
+    pub consistency: Option<Consistency>,
 }
 
 impl SharingFigures {
@@ -20,7 +24,13 @@ impl SharingFigures {
         let asked = *formed + *revoked > 0 || refused.iter().any(|&(_, times)| times > 0);
         let shared = run.usage.shared.0 > 0 || run.jobs.iter().any(|job| !job.shared.is_zero());
         let pairs = (asked || shared).then(|| run.pairs.clone());
-        SharingFigures { usage: run.usage, pairs }
+        let finished = run.jobs.iter().filter(|job| job.ran().is_some());
+        SharingFigures {
+            usage: run.usage,
+            pairs,
+            work_done: GpuTime(finished.map(|job| job.duration.on(job.gpus).0).sum()),
+            consistency: Consistency::of(&run.jobs),
+        }
     }
 
     /// True if devices had two jobs, for however short a time.
@@ -40,6 +50,16 @@ impl SharingFigures {
     /// The value, in a run with sharing.
     fn if_sharing(&self, value: Value) -> Value {
         if self.pairs.is_some() { value } else { Value::Missing }
+    }
+
+    /// One less a ratio, of what finished at all.
+    fn saved(&self) -> Value {
+        let per_work = ratio(self.usage.allocated, self.work_done).as_f64();
+        Value::of(per_work.map(|per_work| 1.0 - per_work))
+    }
+
+    fn of_groups(&self, get: impl Fn(&Consistency) -> Value) -> Value {
+        self.consistency.as_ref().map_or(Value::Missing, get)
     }
 
     /// The ratio, in a run whose jobs have profiles: else nobody knows what they use.
@@ -206,12 +226,52 @@ const SHARING: &[Scalar<SharingFigures>] = &[
             f.if_profiled(window.memory, window.allocated)
         },
     },
+    Scalar {
+        name: "gpu_time_saved",
+        unit: "1",
+        better: Better::Higher,
+        definition: "1 less allocated_gpu_s / work_done_gpu_s: GPU time spared against running \
+                     every finished job alone and undisturbed",
+        get: SharingFigures::saved,
+    },
+    Scalar {
+        name: "partner_groups",
+        unit: "groups",
+        better: Better::Neither,
+        definition: "profile classes whose jobs ran beside two classes or more; of finished jobs \
+                     that ran beside jobs of one class only",
+        get: |f| f.of_groups(|of| Value::Count(of.groups)),
+    },
+    Scalar {
+        name: "partner_group_jobs",
+        unit: "jobs",
+        better: Better::Neither,
+        definition: "those jobs of these classes",
+        get: |f| f.of_groups(|of| Value::Count(of.jobs)),
+    },
+    Scalar {
+        name: "jct_inconsistency_max_over_min",
+        unit: "1",
+        better: Better::Lower,
+        definition: "largest / smallest of a group's mean execution_ratio by class of the partner; \
+                     the mean over groups, each weighing the same",
+        get: |f| f.of_groups(|of| Value::of(Some(of.max_over_min))),
+    },
+    Scalar {
+        name: "jct_inconsistency_variation",
+        unit: "1",
+        better: Better::Lower,
+        definition: "standard deviation / mean of the same means by class of the partner; the mean \
+                     over groups, each weighing the same",
+        get: |f| f.of_groups(|of| Value::of(Some(of.variation))),
+    },
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample::{run, shared_run};
+    use deepshare_model::{JobId, Span, Time};
 
     fn value(run: &RunRecord, name: &str) -> Option<f64> {
         let figures = SharingFigures::of(run).figures();
@@ -242,11 +302,40 @@ mod tests {
             ("memory_in_use_of_installed_arrivals", 0.25),
             ("memory_in_use_of_allocated", 0.375),
             ("memory_in_use_of_allocated_arrivals", 0.3125),
+            // 800 GPU-seconds for 8 x 100 + 2 x 50 of work.
+            ("gpu_time_saved", 1.0 - 800.0 / 900.0),
         ];
         for (name, expected) in expected {
             assert_eq!(value(&run, name), Some(expected), "{name}");
         }
-        assert_eq!(SharingFigures::of(&run).figures().len(), expected.len(), "every one is here");
+        // Each of the two had one partner, so nothing can differ by partner.
+        let by_partner = [
+            "partner_groups",
+            "partner_group_jobs",
+            "jct_inconsistency_max_over_min",
+            "jct_inconsistency_variation",
+        ];
+        assert_eq!(by_partner.map(|name| value(&run, name)), [None; 4]);
+        let all = expected.len() + by_partner.len();
+        assert_eq!(SharingFigures::of(&run).figures().len(), all, "every one is here");
+    }
+
+    #[test]
+    fn running_times_that_differ_by_partner_are_told_of_the_run() {
+        let mut run = shared_run();
+        // Job 2 is of job 0's class, beside job 1's like it and then beside job 0's: two classes of
+        // partners, so it does not count until it is beside job 0's only.
+        run.jobs[2].end = Some(Time::from_secs(270));
+        (run.jobs[2].profile, run.jobs[2].shared) = (run.jobs[0].profile, Span::SECOND);
+        run.jobs[2].beside = vec![JobId(1), JobId(0)];
+        assert_eq!(value(&run, "partner_groups"), None);
+        run.jobs[2].beside = vec![JobId(0)];
+        // Means 1.08 beside the one class, 150 / 100 beside the other.
+        assert_eq!(value(&run, "partner_groups"), Some(1.0));
+        assert_eq!(value(&run, "partner_group_jobs"), Some(2.0));
+        assert_eq!(value(&run, "jct_inconsistency_max_over_min"), Some(1.5 / 1.08));
+        let variation = value(&run, "jct_inconsistency_variation").unwrap();
+        assert!((variation - 0.21 / 1.29).abs() < 1e-12, "{variation}");
     }
 
     #[test]
@@ -266,6 +355,7 @@ mod tests {
             "solo_work_per_installed_arrivals",
             "solo_work_per_allocated",
             "solo_work_per_allocated_arrivals",
+            "gpu_time_saved",
         ];
         assert_eq!(there, expected);
         assert_eq!(value(&run, "solo_work_per_allocated"), Some(1.0));

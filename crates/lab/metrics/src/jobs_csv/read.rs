@@ -1,9 +1,11 @@
 //! Reading `jobs.csv` back, to compare runs of which only the files are left.
 
-use super::{FIRST_LATER_COLUMN, JOB_COLUMNS};
+use super::{JOB_COLUMNS, LATER_COLUMNS};
 use crate::{JobRecord, NotSeconds, parse_seconds};
 use csv::{ErrorKind, StringRecord};
-use deepshare_model::{Class, JobId, Outcome, PoolId, Span, TenantId, Time, UserId};
+use deepshare_model::{
+    Class, JobId, Outcome, PoolId, ProfileClassId, Span, TenantId, Time, UserId,
+};
 use std::collections::BTreeMap;
 use std::io::Read;
 use thiserror::Error;
@@ -18,7 +20,8 @@ pub struct JobTable {
     /// Names, by [`UserId`], in order of appearance.
     pub users: Vec<String>,
     /// One record for each line, numbered from 0. The file does not tell pools apart, so all are
-    /// in pool 0; nor how long a job waited that has not ended, so that reads as zero.
+    /// in pool 0; nor how long a job waited that has not ended, so that reads as zero; nor whom a
+    /// job ran beside, so that reads as nobody.
     pub jobs: Vec<JobRecord>,
 }
 
@@ -101,7 +104,8 @@ pub enum JobsCsvError {
 
 /// Reads a `jobs.csv`, whose name in errors is `file`. Columns are found by their headers; others
 /// than those of the contract are ignored. Files from before jobs could share lack `shared_s` and
-/// `slowed_s`: nobody shared in those.
+/// `slowed_s`: nobody shared in those. Files from before jobs had limits lack `profile`,
+/// `slowdown_limit` and `execution_ratio`: no job has one in those.
 ///
 /// # Errors
 /// If the file cannot be read or a line is not of the contract, with line, column and remedy.
@@ -137,21 +141,24 @@ pub fn read_jobs_csv(reader: impl Read, file: &str) -> Result<JobTable, JobsCsvE
     Ok(table)
 }
 
-/// Where each column of the contract is in this file.
-fn find_columns(file: &str, header: &StringRecord) -> Result<Vec<usize>, JobsCsvError> {
+/// Where each column of the contract is in this file; `None` for those that an older file lacks.
+fn find_columns(file: &str, header: &StringRecord) -> Result<Vec<Option<usize>>, JobsCsvError> {
     let find = |column: &'static str| {
         let mut found = header.iter().enumerate().filter(|(_, name)| *name == column);
         let file = file.to_owned();
         match (found.next(), found.next()) {
-            (Some((place, _)), None) => Ok(place),
+            (Some((place, _)), None) => Ok(Some(place)),
             (Some(_), Some(_)) => Err(JobsCsvError::RepeatedColumn { file, column }),
             (None, _) => Err(JobsCsvError::MissingColumn { file, column }),
         }
     };
-    let (first, later) = JOB_COLUMNS.split_at(FIRST_LATER_COLUMN);
-    let old = later.iter().all(|column| header.iter().all(|name| name != column.name));
-    let expected = first.iter().chain(if old { &[] } else { later });
-    expected.map(|column| find(column.name)).collect()
+    let lacks = |column: usize| header.iter().all(|name| name != JOB_COLUMNS[column].name);
+    let is_older = |column: &usize| {
+        LATER_COLUMNS.iter().any(|later| later.contains(column) && later.clone().all(lacks))
+    };
+    let columns = 0..JOB_COLUMNS.len();
+    let place = |column| if is_older(&column) { Ok(None) } else { find(JOB_COLUMNS[column].name) };
+    columns.map(place).collect()
 }
 
 fn csv_error(file: &str, error: csv::Error) -> JobsCsvError {
@@ -192,14 +199,16 @@ struct Line<'a> {
     file: &'a str,
     number: u64,
     record: &'a StringRecord,
-    places: &'a [usize],
+    places: &'a [Option<usize>],
 }
 
 impl Line<'_> {
     fn job(&self, job: JobId, tenant: TenantId, user: UserId) -> Result<JobRecord, JobsCsvError> {
         let required = |column| self.span(column)?.ok_or_else(|| self.wrong_seconds(column));
-        let later =
-            |column| if column < self.places.len() { required(column) } else { Ok(Span::ZERO) };
+        let later = |column: usize| match self.places[column] {
+            Some(_) => required(column),
+            None => Ok(Span::ZERO),
+        };
         let instant = |column| Ok(self.span(column)?.map(|span| Time(span.0)));
         let record = JobRecord {
             job,
@@ -208,6 +217,8 @@ impl Line<'_> {
             pool: PoolId(0),
             class: self.word(13, &[Class::Guaranteed, Class::BestEffort], |class| class.name())?,
             gpus: self.count(2)?,
+            profile: self.profile(22)?,
+            slowdown_limit_milli: self.limit(23)?,
             submit: Time(required(3)?.0),
             duration: required(9)?,
             first_start: instant(4)?,
@@ -217,6 +228,7 @@ impl Line<'_> {
             restarts_by_failure: self.count(18)?,
             shared: later(20)?,
             slowed: later(21)?,
+            beside: Vec::new(),
             work_lost: required(16)?,
             restart_overhead: required(17)?,
             outcome: self.word(15, &Outcome::ALL, |outcome| outcome.name())?,
@@ -247,8 +259,31 @@ impl Line<'_> {
         Ok(())
     }
 
+    /// Empty if the file is older than the column.
     fn text(&self, column: usize) -> &str {
-        self.record.get(self.places[column]).expect("every line has the header's length")
+        let field = |place| self.record.get(place).expect("every line has the header's length");
+        self.places[column].map_or("", field)
+    }
+
+    /// A class of profiles, or nothing if the field is empty.
+    fn profile(&self, column: usize) -> Result<Option<ProfileClassId>, JobsCsvError> {
+        let text = self.text(column);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let number = text.strip_prefix('c').and_then(|number| number.parse().ok());
+        let wrong = || self.wrong(column, "is no class of profiles such as `c3`".to_owned());
+        number.map(|number| Some(ProfileClassId(number))).ok_or_else(wrong)
+    }
+
+    /// A ratio in thousandths; 0 if the field is empty.
+    fn limit(&self, column: usize) -> Result<u32, JobsCsvError> {
+        // Exact decimals, as seconds are.
+        let micros = self.span(column)?.unwrap_or_default().0;
+        let milli = u32::try_from(micros / 1_000).ok().filter(|_| micros % 1_000 == 0);
+        milli.ok_or_else(|| {
+            self.wrong(column, "is not a ratio of at most three decimals".to_owned())
+        })
     }
 
     /// Seconds, or nothing if the field is empty.

@@ -34,12 +34,12 @@ fn the_file_is_as_the_contract_has_it() {
     let expected = "\
 job_id,tenant,gpus,submit_s,start_s,end_s,queueing_delay_s,jct_s,preemptions,duration_s,\
 first_wait_s,jct_minus_duration_s,slowdown,class,user,outcome,work_lost_s,restart_overhead_s,\
-restarts_by_failure,refused,shared_s,slowed_s
-a,alpha,8,0,0,100,0,100,0,100,0,0,1.000000,guaranteed,eve,succeeded,0,0,0,false,0,0
+restarts_by_failure,refused,shared_s,slowed_s,profile,slowdown_limit,execution_ratio
+a,alpha,8,0,0,100,0,100,0,100,0,0,1.000000,guaranteed,eve,succeeded,0,0,0,false,0,0,,,1.000000
 \"b, with a comma\",beta,2,10,30,135.5,25.5,125.5,1,50,20,75.5,2.510000,best-effort,u1,failed,\
-10,20,0,false,0,0
-c,gamma,1,20,120,,,,0,100,100,,,guaranteed,eve,succeeded,0,0,0,false,0,0
-d,alpha,64,30,,,,,0,100,,,,guaranteed,eve,succeeded,0,0,0,true,0,0
+10,20,0,false,0,0,,,2.000000
+c,gamma,1,20,120,,,,0,100,100,,,guaranteed,eve,succeeded,0,0,0,false,0,0,,,
+d,alpha,64,30,,,,,0,100,,,,guaranteed,eve,succeeded,0,0,0,true,0,0,,,
 ";
     assert_eq!(written(&records()), expected);
 }
@@ -60,22 +60,43 @@ fn time_beside_another_job_is_written_and_reads_back() {
     let mut jobs = shared_records();
     jobs[2].waited = Span::ZERO; // it has not ended, so the file does not say
     let text = written(&jobs);
-    assert!(text.lines().nth(1).unwrap().ends_with("0,false,40,8"), "{text}");
+    assert!(text.lines().nth(1).unwrap().ends_with("0,false,40,8,c2,,1.080000"), "{text}");
+    assert!(text.lines().nth(2).unwrap().ends_with("0,false,40,20,c0,1.25,2.000000"), "{text}");
+    jobs.iter_mut().for_each(|job| job.beside.clear()); // the file does not say
     assert_eq!(read_jobs_csv(text.as_bytes(), "jobs.csv").unwrap().jobs, jobs);
 }
 
 #[test]
 fn files_from_before_jobs_could_share_are_read_as_without_sharing() {
     let text = written(&shared_records()[..2]);
-    let older: Vec<&str> = text.lines().filter_map(|line| line.rsplitn(3, ',').last()).collect();
+    let older: Vec<&str> = text.lines().filter_map(|line| line.rsplitn(6, ',').last()).collect();
     assert!(older[0].ends_with(",refused") && older[1].ends_with(",false"), "{older:?}");
     let table = read_jobs_csv(older.join("\n").as_bytes(), "jobs.csv").unwrap();
-    let mut expected = shared_records();
-    expected.truncate(2);
+    let mut expected = without_limits();
     for job in &mut expected {
         (job.shared, job.slowed) = (Span::ZERO, Span::ZERO);
     }
     assert_eq!(table.jobs, expected);
+}
+
+/// The first two jobs of the shared sample as files from before jobs had limits tell of them.
+fn without_limits() -> Vec<JobRecord> {
+    let mut jobs = shared_records();
+    jobs.truncate(2);
+    for job in &mut jobs {
+        (job.profile, job.slowdown_limit_milli) = (None, 0);
+        job.beside.clear();
+    }
+    jobs
+}
+
+#[test]
+fn files_from_before_jobs_had_limits_are_read_as_without_any() {
+    let text = written(&shared_records()[..2]);
+    let older: Vec<&str> = text.lines().filter_map(|line| line.rsplitn(4, ',').last()).collect();
+    assert!(older[0].ends_with(",slowed_s") && older[1].ends_with(",8"), "{older:?}");
+    let table = read_jobs_csv(older.join("\n").as_bytes(), "jobs.csv").unwrap();
+    assert_eq!(table.jobs, without_limits());
 }
 
 #[test]
@@ -101,7 +122,7 @@ fn bad_files_are_refused_with_file_line_column_and_remedy() {
         ("job_id,tenant\n".to_owned(), "line 1: there is no column `gpus`"),
         (with(1, "tenant", "gpus"), "line 1: there is no column `tenant`"),
         (with(1, "refused", "refused,gpus"), "line 1: the column `gpus` is there twice"),
-        (with(3, "0,false", "0"), "line 3: 21 fields where the header has 22; the file may be cut"),
+        (with(3, "0,false", "0"), "line 3: 24 fields where the header has 25; the file may be cut"),
         (with(2, ",8,", ",-8,"), "line 2: column `gpus`: `-8` is not a whole number"),
         (with(2, ",8,0,", ",8,,"), "line 2: column `submit_s`: `` is not a number of seconds"),
         (with(3, "30,135.5", "30,1e9"), "line 3: column `end_s`: `1e9` is not a number of seconds"),
@@ -117,6 +138,10 @@ fn bad_files_are_refused_with_file_line_column_and_remedy() {
         (with(1, ",slowed_s", ",s"), "line 1: there is no column `slowed_s`"),
         (with(2, "false,0,0", "false,1,2"), "column `slowed_s`: `2` is more than `shared_s`"),
         (with(2, "false,0,0", "false,,0"), "column `shared_s`: `` is not a number of seconds"),
+        (with(1, ",slowdown_limit", ",l"), "line 1: there is no column `slowdown_limit`"),
+        (with(2, "0,0,,,", "0,0,3,,"), "column `profile`: `3` is no class of profiles such as"),
+        (with(2, "0,0,,,", "0,0,,1.2345,"), "`1.2345` is not a ratio of at most three decimals"),
+        (with(2, "0,0,,,", "0,0,,much,"), "column `slowdown_limit`: `much` is not a number"),
         (with(3, "failed", "lost"), "column `outcome`: `lost` is none of succeeded, failed,"),
     ];
     for (text, expected) in cases {

@@ -64,7 +64,15 @@ fn fields<S: AsRef<str>>(names: &Names<'_, S>, job: &JobRecord) -> [String; JOB_
         job.refused.to_string(),
         span(Some(job.shared)),
         span(Some(job.slowed)),
+        job.profile.map_or(String::new(), |class| class.to_string()),
+        ratio(job.slowdown_limit_milli),
+        job.execution_ratio().map_or(String::new(), |ratio| format!("{ratio:.6}")),
     ]
+}
+
+/// Thousandths as a plain number; nothing for 0.
+fn ratio(milli: u32) -> String {
+    seconds((milli > 0).then(|| i64::from(milli) * 1_000))
 }
 
 fn instant(time: Option<Time>) -> String {

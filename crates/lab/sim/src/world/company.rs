@@ -46,11 +46,22 @@ impl World {
         for partner in partners.into_iter().filter(running).collect::<Vec<_>>() {
             self.change_speed(now, partner);
             self.change_speed(now, attempt);
+            self.note_company(attempt, partner);
             let pair = match self.pairs.contains_key(&(attempt, partner)) {
                 true => (attempt, partner),
                 false => (partner, attempt),
             };
             self.watch(now, pair);
+        }
+    }
+
+    fn note_company(&mut self, one: AttemptId, other: AttemptId) {
+        let [one, other] = [one, other].map(|id| self.attempts[id.index()].job);
+        for (job, beside) in [(one, other), (other, one)] {
+            let met = &mut self.records[job.index()].beside;
+            if !met.contains(&beside) {
+                met.push(beside);
+            }
         }
     }
 
