@@ -2,6 +2,7 @@
 
 mod document;
 mod folder;
+mod limits;
 mod numbers;
 mod quotas;
 mod sharing;

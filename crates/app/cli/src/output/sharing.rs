@@ -10,6 +10,8 @@ jobs held in which a GPU had two. slower: how much longer jobs took beside
 another than alone, by GPU time of all and of guaranteed jobs, and by job. solo
 work: per installed GPU-second while jobs arrive; 1 is all busy and undisturbed.
 ";
+/// Columns of text that there are at least.
+const WIDTH: usize = 80;
 
 /// A table of all runs, if devices had two jobs in any; else nothing.
 pub(super) fn sharing(summaries: &[Summary]) -> String {
@@ -29,7 +31,30 @@ pub(super) fn sharing(summaries: &[Summary]) -> String {
     ];
     let rows: Vec<Vec<String>> = summaries.iter().map(numbers).collect();
     let table = plain_table(&header, &rows, 1, 1);
-    format!("\n{table}\n{LEGEND}")
+    let refused: String = summaries.iter().map(refused).collect();
+    format!("\n{table}{refused}\n{LEGEND}")
+}
+
+/// How often a job asked for a partner in vain, by the test that its best one failed.
+fn refused(summary: &Summary) -> String {
+    let tests = summary.sharing.pairs.iter().flat_map(|pairs| &pairs.refused);
+    let counts: Vec<String> = tests
+        .filter(|&&(_, times)| times > 0)
+        .map(|(test, times)| format!(" {test} {}", grouped(*times as f64)))
+        .collect();
+    let Some(last) = counts.len().checked_sub(1) else { return String::new() };
+    let mut text = format!("{}: no partner for", summary.policy);
+    let mut line_begins = 0;
+    for (at, count) in counts.iter().enumerate() {
+        // One more for the comma.
+        if text.len() - line_begins + count.len() + 1 > WIDTH {
+            line_begins = text.len() + 1;
+            text += "\n ";
+        }
+        text += count;
+        text += if at < last { "," } else { "\n" };
+    }
+    text
 }
 
 fn numbers(summary: &Summary) -> Vec<String> {
@@ -56,7 +81,7 @@ fn numbers(summary: &Summary) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use deepshare_metrics::{
         ArrivalWindow, Counters, JobRecord, PairRecord, QuotaRecord, RunRecord, Usage,
@@ -74,7 +99,7 @@ mod tests {
             class,
             gpus: 1,
             profile: None,
-            slowdown_limit_milli: 0,
+            slowdown_limit_milli: 1_100,
             submit: Time::ZERO,
             duration: Span::from_secs(200).saturating_sub(slowed),
             first_start: Some(Time::ZERO),
@@ -90,6 +115,12 @@ mod tests {
             outcome: Outcome::Succeeded,
             refused: false,
         }
+    }
+
+    fn tests() -> Vec<(String, u64)> {
+        let test = |name: &str, times| (name.to_owned(), times);
+        let all = [("class", 12_345), ("memory", 0), ("floor", 1), ("tolerance", 1_000_000)];
+        all.into_iter().map(|(name, times)| test(name, times)).collect()
     }
 
     fn run(policy: &str, shares: bool) -> RunRecord {
@@ -108,7 +139,7 @@ mod tests {
             },
             ..Usage::default()
         };
-        let mut pairs = PairRecord { formed: 1234, revoked: 7, refused: Vec::new() };
+        let mut pairs = PairRecord { formed: 1234, revoked: 7, refused: tests() };
         if !shares {
             jobs.iter_mut().for_each(|job| (job.shared, job.slowed) = Default::default());
             (usage.shared, pairs) = Default::default();
@@ -126,7 +157,7 @@ mod tests {
         }
     }
 
-    fn summary(policy: &str, shares: bool) -> Summary {
+    pub fn summary(policy: &str, shares: bool) -> Summary {
         Summary::of(&run(policy, shares), &["tenant"])
     }
 
@@ -153,7 +184,21 @@ mod tests {
         let expected =
             ["deepshare", "1,234", "7", "33.3%", "13.6%", "4.2%", "24.0%", "25.0%", "0.880"];
         assert!(rows.contains(&expected.to_vec()), "{text}");
+        let refused = "deepshare: no partner for class 12,345, floor 1, tolerance 1,000,000\n\nSha";
+        assert!(text.contains(refused), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn refusals_by_many_tests_are_broken_into_lines() {
+        let mut summary = summary("deepshare", true);
+        let many = (0..12).map(|at| (format!("test-number-{at}"), at));
+        summary.sharing.pairs.as_mut().unwrap().refused = many.collect();
+        let text = refused(&summary);
+        assert_eq!(text.split_whitespace().filter(|word| word.starts_with("test-")).count(), 11);
+        assert!(!text.contains("test-number-0"), "nothing failed it: {text}");
+        assert!(text.lines().count() > 2 && text.lines().all(|line| line.len() <= 80), "{text}");
+        assert!(text.ends_with("test-number-11 11\n"), "{text}");
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub fn table(report: &Report<'_>, width: usize) -> String {
     text += &fitting.unwrap_or_else(|| figures(report, 1, true));
     text += &super::quotas::quotas(report);
     text += &super::sharing::sharing(&report.summaries);
+    text += &super::limits::limits(&report.summaries);
     text += "\ndelay: all waiting. JCT less dur.: waiting, restarts, redone work. GPUs held:\n\
              share of GPU time given to jobs. idle: GPU-hours free while a job waits.\n\
              No scheduler can beat the last row. Definitions: docs/formats/results.md\n";
