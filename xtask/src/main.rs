@@ -5,6 +5,7 @@ mod contention;
 mod experiment;
 mod instructions;
 mod page;
+mod pictures;
 mod process;
 mod tidy;
 
@@ -27,6 +28,8 @@ usage: cargo xtask <chore>
   contention [--data DIR] [--write]
                               fit the contention model; --write puts its quality into
                               docs/results/contention.md and its coefficients into the crate
+  pictures [--check]          draw the schedules of scripts in scenarios/ that ask for a picture;
+                              --check says which ones in docs/ are out of date
   instructions [--check | --write] [NAME]...
                               instruction counts of hot paths; --check compares them with
                               xtask/instructions.toml, --write renews that file";
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(&root(), rest),
         "experiment" => experiment::run(&root(), rest),
         "contention" => contention::run(&root(), rest),
+        "pictures" => pictures::run(&root(), rest),
         "instructions" => instructions::run(&root(), rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

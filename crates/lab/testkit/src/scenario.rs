@@ -18,6 +18,9 @@ mod words;
 
 pub use error::ScenarioError;
 
+use crate::picture::Schedule;
+use std::io;
+use std::path::{Path, PathBuf};
 use story::Story;
 use words::Words;
 
@@ -47,6 +50,40 @@ pub fn run_scenario(text: &str) -> Result<String, ScenarioError> {
 /// # Errors
 /// As [`run_scenario`].
 pub fn run_scenario_under(text: &str, strain: Strain) -> Result<String, ScenarioError> {
+    play(text, strain).map(|(output, _)| output)
+}
+
+/// Runs a script and returns what happened, to be drawn.
+///
+/// # Errors
+/// As [`run_scenario`].
+pub fn record_scenario(text: &str) -> Result<Schedule, ScenarioError> {
+    play(text, Strain::None).map(|(_, story)| story.schedule())
+}
+
+/// Every script of the repository at `root`, in order of path.
+///
+/// # Errors
+/// If a folder cannot be read.
+pub fn scenario_files(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("scenarios")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|end| end == "scn") => found.push(path),
+                false => {}
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The script with its replies, and the story at its end.
+fn play(text: &str, strain: Strain) -> Result<(String, Story), ScenarioError> {
     let mut story = Story::new(strain);
     let mut output = String::new();
     for (index, raw) in text.lines().enumerate() {
@@ -75,7 +112,7 @@ pub fn run_scenario_under(text: &str, strain: Strain) -> Result<String, Scenario
     let lines = text.lines().count();
     story.end().map_err(|fault| fault.at(lines))?;
     flush(&mut story, &mut output);
-    Ok(output)
+    Ok((output, story))
 }
 
 fn push_line(output: &mut String, line: &str) {

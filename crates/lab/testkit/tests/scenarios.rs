@@ -1,23 +1,11 @@
 //! Every committed scenario says what is committed, also under strain.
 
-use deepshare_testkit::{Strain, run_scenario, run_scenario_under};
+use deepshare_testkit::{Strain, run_scenario, run_scenario_under, scenario_files};
 use std::path::{Path, PathBuf};
 
 fn scenarios() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("scenarios are beside the crates") {
-            let path = entry.expect("a folder can be read").path();
-            match path.is_dir() {
-                true => folders.push(path),
-                false if path.extension().is_some_and(|end| end == "scn") => found.push(path),
-                false => {}
-            }
-        }
-    }
-    found.sort();
-    found
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    scenario_files(&root).expect("scenarios are beside the crates")
 }
 
 fn first_difference(got: &str, want: &str) -> String {

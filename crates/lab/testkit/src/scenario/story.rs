@@ -10,6 +10,7 @@ use super::names::Names;
 use super::report;
 use super::sharing::Kept;
 use super::stint::Stint;
+use crate::picture::{Recorder, Schedule};
 use deepshare_audit::Auditor;
 use deepshare_engine::{
     BindFailure, CapacityMode, Command, Engine, EngineSettings, Event, EvictReason, JobState,
@@ -120,6 +121,7 @@ pub(crate) struct Story {
     seq: u64,
     news: VecDeque<Event>,
     replies: Vec<String>,
+    recorder: Recorder,
 }
 
 impl Story {
@@ -150,6 +152,7 @@ impl Story {
             seq: 0,
             news: VecDeque::new(),
             replies: Vec::new(),
+            recorder: Recorder::default(),
         }
     }
 
@@ -221,6 +224,7 @@ impl Story {
 
     fn step(&mut self, event: &Event) -> Result<(), Fault> {
         let now = self.now;
+        self.recorder.event(now, event);
         let (engine, auditor) = self.world();
         let mut commands = Vec::new();
         let stepped = auditor
@@ -233,6 +237,7 @@ impl Story {
                 checked.map_err(|violation| BrokenRule::Audit(Box::new(violation)))
             });
         for command in commands {
+            self.recorder.command(now, &command);
             self.obey(command);
         }
         stepped.map_err(|rule| self.broken(rule))?;
@@ -601,7 +606,9 @@ impl Story {
     }
 
     fn tell_wait(&mut self, job: JobId) {
-        let why = match self.state().explain(job) {
+        let (now, why) = (self.now, self.state().explain(job));
+        self.recorder.waits(now, job, why.as_ref());
+        let why = match why {
             // The reservation was told when it was made.
             Some(Reason::AwaitingRelease { .. }) | None => None,
             Some(why) => Some(report::reason(&self.names, &why)),
@@ -612,6 +619,11 @@ impl Story {
             }
             self.jobs[job.index()].said = why;
         }
+    }
+
+    /// What happened up to now.
+    pub(crate) fn schedule(self) -> Schedule {
+        self.recorder.finish(self.now, &self.names.jobs)
     }
 
     /// Ends the script: the last instant is closed, and the books are balanced.

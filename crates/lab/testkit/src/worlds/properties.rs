@@ -3,7 +3,7 @@
 use super::RandomWorld;
 use deepshare_engine::CapacityMode;
 use deepshare_metrics::{Bound, BoundJob, JobRecord, RunRecord, result_hash};
-use deepshare_model::{Class, Span, Time};
+use deepshare_model::{Class, JobId, Span, Time};
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{Outages, Watch, Workload, simulate};
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ fn check_run(world: &RandomWorld) -> Result<(), String> {
     }
     all_end(world, &record)?;
     record.jobs.iter().filter(|job| !job.refused).try_for_each(|job| account(world, job))?;
+    company(&record)?;
     if world.settings.policy == (PolicyConfig::Fifo { skip: false }) && is_calm(world) {
         in_order(world, &record)?;
     }
@@ -84,6 +85,19 @@ fn account(world: &RandomWorld, job: &JobRecord) -> Result<(), String> {
     if jct != job.waited + ran {
         let waited = job.waited;
         return Err(format!("{} took {jct}: waited {waited}, and ran {ran}", job.job));
+    }
+    Ok(())
+}
+
+/// Company is mutual, and whoever shared had some.
+fn company(record: &RunRecord) -> Result<(), String> {
+    for job in &record.jobs {
+        let alone = job.beside.is_empty() && !job.shared.is_zero();
+        let twice = (1..job.beside.len()).any(|at| job.beside[..at].contains(&job.beside[at]));
+        let met = |other: &JobId| record.jobs[other.index()].beside.contains(&job.job);
+        if alone || twice || job.beside.contains(&job.job) || !job.beside.iter().all(met) {
+            return Err(format!("{} shared {} beside {:?}", job.job, job.shared, job.beside));
+        }
     }
     Ok(())
 }
