@@ -226,7 +226,10 @@ impl Limits {
                     memory_mib: each(job.memory_mib, self.memory),
                 },
             },
-            sharing: Sharing::default(),
+            sharing: Sharing {
+                slowdown_limit_milli: job.slowdown_limit_milli,
+                ..Sharing::default()
+            },
             profile: None,
             training: None,
             recommended: None,

@@ -22,6 +22,7 @@ pub fn plain_job(index: usize, gpus: u32, submit: Time, duration: Span) -> Trace
         requested_time: None,
         cancel: None,
         hold_until: None,
+        slowdown_limit_milli: 0,
         row: index as u64 + 1,
     }
 }

@@ -192,6 +192,7 @@ fn fill(
                 requested_time: None,
                 cancel: None,
                 hold_until: None,
+                slowdown_limit_milli: 0,
                 row: 0,
             });
         }

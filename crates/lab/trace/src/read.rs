@@ -200,6 +200,7 @@ impl<'a> Reader<'a> {
             requested_time: extra.requested_time,
             cancel: extra.cancel,
             hold_until: extra.hold_until,
+            slowdown_limit_milli: extra.slowdown_limit_milli,
             row: row.line,
         };
         if let Some(tasks) = extra.tasks {

@@ -53,6 +53,9 @@ pub struct TraceJob {
     pub cancel: Option<Time>,
     /// Its owner asks that it not start before this.
     pub hold_until: Option<Time>,
+    /// The largest slowdown beside others that its owner accepts, thousandths (1,000 and more); 0 = not
+    /// said.
+    pub slowdown_limit_milli: u32,
     /// Line of the file, from 1 (the header); for a generated job its position, from 1.
     pub row: u64,
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 /// The header of the format; see `docs/formats/trace.md`.
 const HEADER: &str = "job_id,tenant,gpus,submit_s,duration_s,user,class,priority,gpu_type,cpus,\
-                      memory_mib,gpu_memory_mib,requested_s,state,cancel_s,hold_until_s";
+                      memory_mib,gpu_memory_mib,requested_s,state,cancel_s,hold_until_s,gpu_sla";
 
 /// Writes `trace` as CSV, in trace order. Unknown values are left empty; the jobs of an array are
 /// written one by one.
@@ -30,7 +30,7 @@ fn write_job(trace: &Trace, job: &TraceJob, out: &mut impl Write) -> io::Result<
     };
     writeln!(
         out,
-        "{},{tenant},{},{},{},{user},{},{},{gpu_type},{},{},{},{},{},{},{}",
+        "{},{tenant},{},{},{},{user},{},{},{gpu_type},{},{},{},{},{},{},{},{}",
         field(&job.id)?,
         job.gpus,
         decimal(job.submit.0, 6),
@@ -44,6 +44,7 @@ fn write_job(trace: &Trace, job: &TraceJob, out: &mut impl Write) -> io::Result<
         job.outcome.name(),
         job.cancel.map_or(String::new(), |time| decimal(time.0, 6)),
         job.hold_until.map_or(String::new(), |time| decimal(time.0, 6)),
+        known(u64::from(job.slowdown_limit_milli), 3),
     )
 }
 

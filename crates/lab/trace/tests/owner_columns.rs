@@ -53,6 +53,34 @@ fn what_cannot_be_is_refused_with_its_place_and_remedy() {
 }
 
 #[test]
+fn an_accepted_slowdown_is_one_or_more_and_survives_being_written() {
+    let header = "job_id,tenant,gpus,submit_s,duration_s,gpu_sla\n";
+    let read = |rows: &str| {
+        let input = Cursor::new(format!("{header}{rows}").into_bytes());
+        read_trace_from("t.csv", input, &ReadOptions::default()).map_err(|error| error.to_string())
+    };
+    let trace = read("a,t,1,5,60,1.25\nb,t,1,5,60,\nc,t,1,6,60,1\n").unwrap();
+    let limits = |trace: &Trace| -> Vec<u32> {
+        trace.jobs.iter().map(|job| job.slowdown_limit_milli).collect()
+    };
+    assert_eq!(limits(&trace), [1_250, 0, 1_000]);
+    let mut text = Vec::new();
+    write_trace(&trace, &mut text).unwrap();
+    let again = read_trace_from("u.csv", Cursor::new(text), &ReadOptions::default()).unwrap();
+    assert_eq!(limits(&again), limits(&trace));
+    for (value, why) in [
+        ("0.999", "\"0.999\" is below 1, which no job beside others can keep; give the largest"),
+        ("-2", "\"-2\" is negative"),
+        ("1000.5", "\"1000.5\" is above the limit of 1000"),
+        ("strict", "\"strict\" is not a number; give the largest accepted run time"),
+    ] {
+        let said = read(&format!("a,t,1,5,60,{value}\n")).unwrap_err();
+        let place = "line 2, column 6 (gpu_sla): ";
+        assert!(said.contains(place) && said.contains(why), "{said}");
+    }
+}
+
+#[test]
 fn arrays_are_counted_against_the_limit_of_a_trace() {
     let input = Cursor::new(format!("{HEADER}a,t,1,5,60,,,9\n").into_bytes());
     let options = ReadOptions { max_lines: 8, ..ReadOptions::default() };

@@ -31,6 +31,7 @@ fn trace(rows: &[Row]) -> Trace {
         requested_time: None,
         cancel: None,
         hold_until: None,
+        slowdown_limit_milli: 0,
         row: index as u64 + 1,
     };
     Trace {

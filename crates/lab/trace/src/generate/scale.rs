@@ -225,6 +225,7 @@ fn job(tenant: TenantId, kind: &Kind, submit: Time, work: &Work, draw: &mut Draw
         requested_time: None,
         cancel: None,
         hold_until: None,
+        slowdown_limit_milli: 0,
         row: 0,
     }
 }

@@ -68,6 +68,7 @@ pub fn testbed(seed: u64) -> (Trace, Cluster) {
             requested_time: None,
             cancel: None,
             hold_until: None,
+            slowdown_limit_milli: 0,
             row: 0,
         }
     });

@@ -26,6 +26,7 @@ pub(super) struct Columns {
     pub cancel: Option<Column>,
     pub hold_until: Option<Column>,
     pub tasks: Option<Column>,
+    pub gpu_sla: Option<Column>,
 }
 
 /// Required columns, in the order of [`Columns`].
@@ -73,6 +74,7 @@ impl Columns {
         let cancel = optional("", "cancel_s");
         let hold_until = optional("", "hold_until_s");
         let tasks = optional("", "tasks");
+        let gpu_sla = optional("", "gpu_sla");
         problems.check()?;
         let [id, tenant, gpus, submit, duration] =
             found.map(|column| column.expect("a missing one is a problem, checked above"));
@@ -104,6 +106,7 @@ impl Columns {
             cancel,
             hold_until,
             tasks,
+            gpu_sla,
         };
         Ok((columns, imputed))
     }

@@ -14,6 +14,8 @@ const MAX_MEMORY_MIB: u64 = 1 << 40;
 const MAX_TASKS: u64 = 1_000_000;
 /// Most memory of one GPU: a tebibyte.
 const MAX_GPU_MEMORY_MIB: u64 = 1 << 20;
+/// Largest slowdown a job can accept, in thousandths.
+const MAX_SLOWDOWN_MILLI: u64 = 1_000_000;
 
 /// What a job's row may say beyond the required columns. Empty fields leave the default.
 #[derive(Default)]
@@ -30,6 +32,8 @@ pub(super) struct Extra<'a> {
     pub hold_until: Option<Time>,
     /// Jobs of the array; `None` if the row is a single job.
     pub tasks: Option<u32>,
+    /// Thousandths; 0 if the row does not say.
+    pub slowdown_limit_milli: u32,
 }
 
 impl<'a> Extra<'a> {
@@ -65,6 +69,12 @@ impl<'a> Extra<'a> {
             match row.whole(column, MAX_TASKS, remedy) {
                 Ok(0) => note(row.problem(column, "is an array without jobs", remedy)),
                 Ok(tasks) => extra.tasks = u32::try_from(tasks).ok(),
+                Err(problem) => note(problem),
+            }
+        }
+        if let Some(column) = filled(columns.gpu_sla) {
+            match slowdown_limit(row, column) {
+                Ok(milli) => extra.slowdown_limit_milli = milli,
                 Err(problem) => note(problem),
             }
         }
@@ -125,6 +135,17 @@ impl Extra<'_> {
                 note(row.problem(column, "is before the submission", remedy));
             }
         }
+    }
+}
+
+/// The largest slowdown that a job accepts, thousandths.
+fn slowdown_limit(row: &Row<'_>, column: Column) -> Result<u32, Problem> {
+    let remedy = "give the largest accepted run time beside others over that alone, 1 to 1000 with up \
+                  to three decimals, or leave it empty";
+    let milli = row.scaled(column, 3, MAX_SLOWDOWN_MILLI, remedy)?;
+    match u32::try_from(milli) {
+        Ok(milli) if milli >= 1_000 => Ok(milli),
+        _ => Err(row.problem(column, "is below 1, which no job beside others can keep", remedy)),
     }
 }
 
