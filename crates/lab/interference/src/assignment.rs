@@ -1,12 +1,14 @@
 //! Which job has which profile.
 
 use crate::catalogue::Catalogue;
+use crate::configurations::ConfigurationsFile;
 use crate::drawn;
+use crate::pool::{self, Machines};
 use crate::profiles::ProfilesFile;
 use crate::workload::{Profile, Workload};
-use deepshare_model::ProfileClassId;
+use deepshare_model::{ProfileClassId, Training};
 use deepshare_trace::tables::quote;
-use deepshare_trace::{Problem, Problems, Trace, TraceError};
+use deepshare_trace::{Cluster, Problem, Problems, Trace, TraceError};
 use std::collections::BTreeMap;
 
 /// Where profiles come from.
@@ -14,6 +16,13 @@ use std::collections::BTreeMap;
 pub enum ProfileSource {
     /// A file.
     File(String),
+    /// Drawn from a pool of training configurations.
+    Pool {
+        /// The file as it was named.
+        file: String,
+        /// Seed of the draw.
+        seed: u64,
+    },
     /// Drawn from the built-in catalogue.
     Drawn {
         /// Seed of the draw.
@@ -28,6 +37,8 @@ pub struct Assignment {
     pub catalogue: Catalogue,
     /// The profile of each job, in trace order.
     pub of_job: Vec<ProfileClassId>,
+    /// What each job trains, in trace order, where the source says so.
+    pub training: Vec<Option<Training>>,
     /// Where they come from.
     pub source: ProfileSource,
     /// Workloads whose rows do not all say the same; their profile is the mean (the maximum of
@@ -68,6 +79,7 @@ impl Assignment {
         Ok(Assignment {
             catalogue,
             of_job,
+            training: vec![None; trace.jobs.len()],
             source: ProfileSource::File(file.file.clone()),
             averaged,
         })
@@ -77,7 +89,41 @@ impl Assignment {
     /// gang, the heavier its profile tends to be.
     pub fn drawn(trace: &Trace, seed: u64) -> Assignment {
         let (catalogue, of_job) = drawn::draw(trace, seed);
-        Assignment { catalogue, of_job, source: ProfileSource::Drawn { seed }, averaged: 0 }
+        let training = vec![None; trace.jobs.len()];
+        Assignment {
+            catalogue,
+            of_job,
+            training,
+            source: ProfileSource::Drawn { seed },
+            averaged: 0,
+        }
+    }
+
+    /// Configurations drawn from a pool by weight, each job's among those for its number of GPUs, and
+    /// its training on `cluster`. GPUs of nodes that do not say have `device_mib` of memory.
+    ///
+    /// # Errors
+    /// If the pool has nothing for a job, or what it drew does not fit onto any GPU it may use.
+    pub fn from_pool(
+        pool: &ConfigurationsFile,
+        trace: &Trace,
+        cluster: &Cluster,
+        device_mib: u32,
+        seed: u64,
+    ) -> Result<Assignment, TraceError> {
+        let drawn = pool::draw(pool, trace, seed)?;
+        let training = pool::train(pool, &drawn, trace, &Machines::of(cluster, device_mib))?;
+        // Configurations that nobody drew are classes all the same, as policies know the pool.
+        let profiles = pool.configurations.iter().map(|one| one.profile.clone());
+        let catalogue = Catalogue::new(profiles.collect());
+        let class = |&at: &usize| {
+            let workload = &pool.configurations[at].profile.workload;
+            catalogue.find(workload).expect("the catalogue is made of these")
+        };
+        let of_job = drawn.iter().map(class).collect();
+        let source = ProfileSource::Pool { file: pool.file.clone(), seed };
+        let training = training.into_iter().map(Some).collect();
+        Ok(Assignment { catalogue, of_job, training, source, averaged: 0 })
     }
 }
 
@@ -101,5 +147,6 @@ fn mean(group: &[&Profile]) -> Profile {
             Some(_) => Some(speeds.iter().sum::<f64>() / speeds.len() as f64),
             None => None,
         },
+        training: group[0].training,
     }
 }

@@ -97,5 +97,6 @@ fn profile(entry: &Entry) -> Profile {
         bandwidth: bandwidth / 100.0,
         memory_mib,
         throughput: None,
+        training: None,
     }
 }

@@ -7,16 +7,18 @@
 //!
 //! *Retention* is a speed: shared throughput over solo throughput, 1 if the partner is not felt.
 //!
-//! Formats are described in `docs/formats/profiles.md` and `docs/formats/pairs.md`; the model and
-//! its quality in `docs/results/contention.md`.
+//! Formats are described in `docs/formats/profiles.md`, `configurations.md` and `pairs.md`; the
+//! model and its quality in `docs/results/contention.md`.
 
 mod assignment;
 mod catalogue;
+mod configurations;
 mod contention;
 mod drawn;
 mod estimate;
 mod matrix;
 mod pairs;
+mod pool;
 mod profiles;
 mod random;
 mod workload;
@@ -24,6 +26,10 @@ mod workload_columns;
 
 pub use assignment::{Assignment, ProfileSource};
 pub use catalogue::Catalogue;
+pub use configurations::{
+    Configuration, ConfigurationsFile, TrainingProfile, read_configurations,
+    read_configurations_from,
+};
 pub use contention::{Coefficients, ContentionModel, Mechanism};
 pub use drawn::built_in_profiles;
 pub use matrix::{Coverage, NotRetention, PairSource, RetentionMatrix};

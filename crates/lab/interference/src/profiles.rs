@@ -1,7 +1,7 @@
 //! Profiles of jobs from a CSV file, which may be a whole job log with these columns among others.
 
 use crate::workload::Profile;
-use crate::workload_columns::WorkloadColumns;
+use crate::workload_columns::{WorkloadColumns, share};
 use deepshare_trace::tables::{Column, Lines, Row, Table};
 use deepshare_trace::{Problem, Problems, TraceError};
 use std::collections::BTreeMap;
@@ -110,13 +110,8 @@ impl Columns {
             // Rounded up: memory is what must fit.
             memory_mib: u32::try_from(memory.div_ceil(1_000)).expect("limited just above"),
             throughput,
+            training: None,
         };
         Ok((id, profile))
     }
-}
-
-/// Per cent as a share.
-fn share(row: &Row<'_>, column: Column) -> Result<f64, Problem> {
-    let remedy = "give per cent, 0 to 100";
-    Ok(row.scaled(column, 4, 1_000_000, remedy)? as f64 / 1e6)
 }

@@ -1,5 +1,6 @@
 //! What a job runs, and what that asks of a device.
 
+use crate::configurations::TrainingProfile;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -42,4 +43,6 @@ pub struct Profile {
     pub memory_mib: u32,
     /// Samples a second, if known.
     pub throughput: Option<f64>,
+    /// How its batch, memory and speed hang together, if known.
+    pub training: Option<TrainingProfile>,
 }

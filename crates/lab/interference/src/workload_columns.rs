@@ -51,3 +51,9 @@ pub(crate) fn flag(row: &Row<'_>, column: Column) -> Result<bool, Problem> {
         _ => Err(row.problem(column, "is neither 0 nor 1", "say 1 for mixed precision, else 0")),
     }
 }
+
+/// Per cent as a share.
+pub(crate) fn share(row: &Row<'_>, column: Column) -> Result<f64, Problem> {
+    let remedy = "give per cent, 0 to 100";
+    Ok(row.scaled(column, 4, 1_000_000, remedy)? as f64 / 1e6)
+}

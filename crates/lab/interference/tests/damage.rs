@@ -1,6 +1,8 @@
 //! Damaged files: a reader answers with a result or with an error that names the file.
 
-use deepshare_interference::{PairOptions, read_pairs_from, read_profiles_from};
+use deepshare_interference::{
+    PairOptions, read_configurations_from, read_pairs_from, read_profiles_from,
+};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::io::Cursor;
@@ -40,15 +42,15 @@ fn damaged(original: &[u8], rng: &mut Pcg64Mcg) -> Vec<u8> {
 fn no_damage_makes_a_reader_panic_or_forget_the_file() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut refused = 0;
-    for name in ["own.csv", "lucid.csv", "blox.csv", "gavel.json", "profiles.csv"] {
+    for name in ["own.csv", "lucid.csv", "blox.csv", "gavel.json", "profiles.csv", "pool.csv"] {
         let original = std::fs::read(folder.join(name)).unwrap();
         for seed in 0..CASES {
             let bytes = damaged(&original, &mut Pcg64Mcg::seed_from_u64(seed));
             let options = PairOptions { gpu_type: Some("k80".to_owned()), format: None };
-            let why = if name == "profiles.csv" {
-                read_profiles_from(name, Cursor::new(bytes)).err()
-            } else {
-                read_pairs_from(name, &bytes, &options).err()
+            let why = match name {
+                "profiles.csv" => read_profiles_from(name, Cursor::new(bytes)).err(),
+                "pool.csv" => read_configurations_from(name, Cursor::new(bytes)).err(),
+                _ => read_pairs_from(name, &bytes, &options).err(),
             };
             if let Some(why) = why {
                 refused += 1;

@@ -22,7 +22,7 @@ fn profile(model: &str, compute: f64, bandwidth: f64) -> Profile {
         batch: 1,
         mixed_precision: false,
     };
-    Profile { workload, compute, bandwidth, memory_mib: 1_000, throughput: None }
+    Profile { workload, compute, bandwidth, memory_mib: 1_000, throughput: None, training: None }
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use deepshare_engine::RetentionTable;
 use deepshare_interference::{Assignment, RetentionMatrix};
-use deepshare_model::{JobId, ProfileClassId, Retention, Span};
+use deepshare_model::{JobId, ProfileClassId, Retention, Span, Training};
 use std::sync::Arc;
 
 /// A profile class as the meters see it.
@@ -19,6 +19,8 @@ pub struct ClassUse {
 pub struct Interference {
     /// The profile class of each job of the trace.
     pub class_of: Vec<ProfileClassId>,
+    /// What each job of the trace trains, where that is known; may be shorter.
+    pub training_of: Vec<Option<Training>>,
     /// What each class uses alone.
     pub classes: Vec<ClassUse>,
     /// True retention: row own class, column the partner's.
@@ -55,6 +57,7 @@ impl Interference {
             .map(|profile| ClassUse { compute: profile.compute, memory_mib: profile.memory_mib });
         Interference {
             class_of: assignment.of_job.clone(),
+            training_of: assignment.training.clone(),
             classes: classes.collect(),
             truth: rows(truth),
             predicted: RetentionTable {

@@ -136,9 +136,10 @@ impl Workload {
 }
 
 impl Workload {
-    /// Gives jobs their profiles: the class by which policies know them, the memory they need where
-    /// the trace does not say, and consent to share. Devices of nodes that do not say what memory
-    /// they have get the one the profiles were taken on.
+    /// Gives jobs their profiles: the class by which policies know them, what they train, the memory
+    /// they need, and consent to share. What the trace says of memory counts, except of a job whose
+    /// training is known: what it needs then hangs together with its batch. Devices of nodes that do
+    /// not say what memory they have get the one the profiles were taken on.
     ///
     /// Without sharing only what the meters count matters, and jobs stay as they are.
     pub(crate) fn profile(&mut self, interference: &Interference, shares: bool) {
@@ -148,10 +149,13 @@ impl Workload {
         for node in self.nodes.iter_mut().filter(|node| node.gpu_memory_mib == 0) {
             node.gpu_memory_mib = interference.device_memory_mib;
         }
-        for (job, &class) in self.jobs.iter_mut().zip(&interference.class_of) {
+        for (index, (job, &class)) in self.jobs.iter_mut().zip(&interference.class_of).enumerate() {
             job.profile = Some(class);
             job.sharing.consent = true;
-            if job.demand.gpu_memory_mib == 0 {
+            job.training = interference.training_of.get(index).copied().flatten();
+            if let Some(training) = &job.training {
+                job.demand.gpu_memory_mib = training.memory_mib(1);
+            } else if job.demand.gpu_memory_mib == 0 {
                 job.demand.gpu_memory_mib = interference.classes[class.index()].memory_mib;
             }
         }
@@ -235,5 +239,45 @@ impl Limits {
             recommended: None,
             requested_time: job.requested_time,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deepshare_interference::{
+        Assignment, ContentionModel, Mechanism, RetentionMatrix, read_configurations_from,
+    };
+    use deepshare_trace::{ClusterOptions, ReadOptions, read_cluster_from, read_trace_from};
+    use std::io::Cursor;
+
+    #[test]
+    fn jobs_of_a_pool_get_their_training_and_its_memory_where_jobs_share() {
+        let input = |text: &str| Cursor::new(text.to_owned().into_bytes());
+        let rows = "job_id,tenant,gpus,submit_s,duration_s,gpu_memory_mib,gpu_sla\n\
+                    a,t,2,0,100,777,1.5\n";
+        let trace = read_trace_from("t.csv", input(rows), &ReadOptions::default()).unwrap();
+        let nodes = "[[node]]\ngpus = 4\ngpu_memory_mib = 9000\n";
+        let cluster = read_cluster_from("c", input(nodes), ClusterOptions::default()).unwrap();
+        let pool = "model,batchsize,weight,gpu_util,gmem_util,memory_fixed_mib,memory_sample_kib,\
+                    compute_fixed_s,compute_sample_s,comm_node_s,source\n\
+                    m,8,1,50,20,900,1024,0.1,0.05,0.5,ours\n";
+        let pool = read_configurations_from("p.csv", input(pool)).unwrap();
+        let assignment = Assignment::from_pool(&pool, &trace, &cluster, 9_000, 1).unwrap();
+        let model = ContentionModel::default();
+        let (truth, _) =
+            RetentionMatrix::truth(&assignment.catalogue, None, &model, Mechanism::Mps);
+        let interference = Interference::new(&assignment, &truth, &truth);
+        let profiled = |shares| {
+            let mut workload = Workload::new(&trace, &cluster, CapacityMode::Pool).unwrap();
+            workload.profile(&interference, shares);
+            workload.jobs.remove(0)
+        };
+        let job = profiled(true);
+        // One iteration takes 0.1 + 8 · 0.05 + 0.5 s.
+        assert_eq!(job.training.map(|training| training.iterations), Some(100));
+        assert_eq!((job.demand.gpu_memory_mib, job.sharing.slowdown_limit_milli), (908, 1_500));
+        let alone = profiled(false);
+        assert_eq!((alone.training, alone.demand.gpu_memory_mib), (None, 777));
     }
 }

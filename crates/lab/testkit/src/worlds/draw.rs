@@ -287,6 +287,7 @@ fn interference(rng: &mut Pcg64Mcg, trace: &Trace) -> SharedInterference {
     let class = |rng: &mut Pcg64Mcg| ProfileClassId::from_index(rng.random_range(0..known));
     Arc::new(Interference {
         class_of: trace.jobs.iter().map(|_| class(rng)).collect(),
+        training_of: Vec::new(),
         classes: (0..known)
             .map(|_| ClassUse {
                 compute: f64::from(rng.random_range(0..=100u32)) / 100.0,
