@@ -3,7 +3,7 @@
 //! An [`Assignment`] says which [`Profile`] each job of a trace has. [`RetentionMatrix::truth`]
 //! says what each profile keeps of its solo speed beside each other one: as measured in a
 //! [`PairTable`], and where the table has no such pair, by the [`ContentionModel`].
-//! [`RetentionMatrix::estimated`] is what a predictor of a given quality would have said instead.
+//! [`RetentionMatrix::predicted`] is what a predictor of a given quality would have said instead.
 //!
 //! *Retention* is a speed: shared throughput over solo throughput, 1 if the partner is not felt.
 //!
@@ -32,6 +32,7 @@ pub use configurations::{
 };
 pub use contention::{Coefficients, ContentionModel, Mechanism};
 pub use drawn::built_in_profiles;
+pub use estimate::PredictionQuality;
 pub use matrix::{Coverage, NotRetention, PairSource, RetentionMatrix};
 pub use pairs::{
     Measured, PairFormat, PairOptions, PairRow, PairTable, read_pairs, read_pairs_from,

@@ -1,8 +1,8 @@
 //! Properties of the truth and of predictions of it.
 
 use deepshare_interference::{
-    Catalogue, Coefficients, ContentionModel, Mechanism, PairOptions, PairSource, Profile,
-    RetentionMatrix, Workload, built_in_profiles, read_pairs_from,
+    Catalogue, Coefficients, ContentionModel, Mechanism, PairOptions, PairSource,
+    PredictionQuality, Profile, RetentionMatrix, Workload, built_in_profiles, read_pairs_from,
 };
 use deepshare_model::ProfileClassId;
 use proptest::prelude::*;
@@ -62,6 +62,43 @@ proptest! {
         prop_assert!(estimate.as_rows().flatten().all(|value| (1..=1_000_000).contains(value)));
         prop_assert_eq!(truth.estimated(wanted, seed), (estimate, reached));
     }
+
+    #[test]
+    fn predicted_slowdowns_are_as_wrong_as_asked_for(seed in any::<u64>(), wanted in 0.01..0.8_f64) {
+        let model = ContentionModel::default();
+        let (truth, _) = RetentionMatrix::truth(&built_in_profiles(), None, &model, Mechanism::Mps);
+        let (estimate, reached) = truth.estimated_slowdown(wanted, seed);
+        prop_assert!((reached - wanted).abs() < 1e-4, "{} for {}", reached, wanted);
+        prop_assert!((estimate.slowdown_error(&truth) - reached).abs() < 1e-12);
+        prop_assert!(estimate.as_rows().flatten().all(|value| (1..=1_000_000).contains(value)));
+        prop_assert_eq!(truth.estimated_slowdown(wanted, seed), (estimate, reached));
+    }
+
+    #[test]
+    fn percentiles_are_of_errors_like_those_used_but_not_of_them(
+        seed in 0..1_000_u64, by_r2 in any::<bool>(),
+    ) {
+        let quality = match by_r2 {
+            true => PredictionQuality::RSquared(0.902),
+            false => PredictionQuality::SlowdownError(0.05),
+        };
+        let model = ContentionModel::default();
+        let (truth, _) = RetentionMatrix::truth(&built_in_profiles(), None, &model, Mechanism::Mps);
+        let percentiles = truth.error_percentiles(quality, seed);
+        prop_assert_eq!(percentiles.len(), 101);
+        prop_assert!(percentiles.is_sorted());
+        prop_assert_eq!(&percentiles, &truth.error_percentiles(quality, seed));
+        // Nine in ten errors of the predictions that are used are within the ninth decile, about.
+        let (estimate, _) = truth.predicted(quality, seed);
+        let slowdown = |ppm: &u32| 1e6 / f64::from(*ppm);
+        let pairs = truth.as_rows().flatten().zip(estimate.as_rows().flatten());
+        let errors: Vec<f64> = pairs.map(|(t, e)| slowdown(t) - slowdown(e)).collect();
+        let within = errors.iter().filter(|e| **e * 1e6 <= f64::from(percentiles[90])).count();
+        let share = within as f64 / errors.len() as f64;
+        prop_assert!((0.82..=0.98).contains(&share), "{}", share);
+        let largest = errors.iter().copied().fold(0.0, f64::max);
+        prop_assert!((largest * 1e6 - f64::from(percentiles[100])).abs() > 1.0, "drawn apart");
+    }
 }
 
 #[test]
@@ -112,6 +149,25 @@ fn a_perfect_prediction_is_the_truth_and_one_without_variation_stays_it() {
     assert_eq!(same.estimated(0.5, 3), (same.clone(), 1.0));
     let (nobody, _) = RetentionMatrix::truth(&Catalogue::default(), None, &model, Mechanism::Mps);
     assert_eq!((nobody.classes(), nobody.estimated(0.9, 1)), (0, (nobody.clone(), 1.0)));
+}
+
+#[test]
+fn without_errors_slowdowns_are_the_truth_and_clamping_can_only_keep_errors_small() {
+    let model = ContentionModel::default();
+    let (truth, _) = RetentionMatrix::truth(&built_in_profiles(), None, &model, Mechanism::Mps);
+    assert_eq!(truth.estimated_slowdown(0.0, 3), (truth.clone(), 0.0));
+    for perfect in [PredictionQuality::SlowdownError(0.0), PredictionQuality::RSquared(1.0)] {
+        assert_eq!(truth.error_percentiles(perfect, 3), vec![0; 101]);
+    }
+    let (nobody, _) = RetentionMatrix::truth(&Catalogue::default(), None, &model, Mechanism::Mps);
+    let wrong = PredictionQuality::SlowdownError(0.5);
+    assert_eq!(nobody.error_percentiles(wrong, 1), Vec::<i32>::new());
+    assert_eq!(nobody.estimated_slowdown(0.5, 1), (nobody.clone(), 0.0));
+    // Nobody is felt; a guess below 1 becomes 1, so half of the seeds get no error at all.
+    let alone = RetentionMatrix::from_rows(&[vec![1_000_000]]).unwrap();
+    let reached: Vec<f64> = (0..40).map(|seed| alone.estimated_slowdown(0.5, seed).1).collect();
+    assert!(reached.iter().all(|mae| *mae == 0.0 || (mae - 0.5).abs() < 1e-5), "{reached:?}");
+    assert!(reached.contains(&0.0) && reached.iter().any(|mae| *mae > 0.0));
 }
 
 #[test]
