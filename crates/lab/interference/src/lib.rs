@@ -21,6 +21,7 @@ mod pairs;
 mod pool;
 mod profiles;
 mod random;
+mod shipped;
 mod workload;
 mod workload_columns;
 
@@ -38,5 +39,6 @@ pub use pairs::{
     Measured, PairFormat, PairOptions, PairRow, PairTable, read_pairs, read_pairs_from,
 };
 pub use profiles::{ProfilesFile, read_profiles, read_profiles_from};
+pub use shipped::{SHIPPED_CONFIGURATIONS, SHIPPED_PAIRS, Shipped};
 pub use workload::{Profile, Workload};
 pub use workload_columns::WorkloadColumns;
