@@ -9,6 +9,7 @@ Sharing. pairs: formed, and broken up again. time shared: share of GPU time that
 jobs held in which a GPU had two. slower: how much longer jobs took beside
 another than alone, by GPU time of all and of guaranteed jobs, and by job. solo
 work: per installed GPU-second while jobs arrive; 1 is all busy and undisturbed.
+no partner for: times a job asked in vain, by the test that its best one failed.
 ";
 /// Columns of text that there are at least.
 const WIDTH: usize = 80;

@@ -131,7 +131,8 @@ const SCALARS: &[Scalar<LimitFigures>] = &[
         name: "limit_violations",
         unit: "jobs",
         better: Better::Lower,
-        definition: "those whose execution_ratio is over their limit by more than a millionth of it",
+        definition: "those whose execution_ratio is over their limit by more than a millionth of \
+                     it",
         get: |f| f.limited.count(f.limited.violated),
     },
     Scalar {
@@ -159,7 +160,8 @@ const SCALARS: &[Scalar<LimitFigures>] = &[
         name: "limit_violations_sharing",
         unit: "jobs",
         better: Better::Lower,
-        definition: "those whose execution_ratio is over their limit by more than a millionth of it",
+        definition: "those whose execution_ratio is over their limit by more than a millionth of \
+                     it",
         get: |f| f.limited_sharing.count(f.limited_sharing.violated),
     },
     Scalar {
