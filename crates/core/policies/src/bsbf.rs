@@ -16,9 +16,9 @@
 //! partners is tested with each, runs at the worst retention and in the most steps that any of
 //! them needs), B4 (a job may share some of its GPUs), B5 (run times are what the estimates say:
 //! an oracle's by default), B6 (two jobs a GPU), B7 (a refused job is tested again at every event).
-//! Deviations, ours: within one node if the job fits one and finds enough there, else on any nodes,
-//! whatever the placer says of jobs that do not share; a job whose memory or profile is not known
-//! shares with nobody. B8 (contention on networks) is not modelled.
+//! Deviations, ours: devices have the shape that the placer gives jobs that do not share
+//! (`placement=node-order` is the source's: one node if enough is there, else any); a job whose memory
+//! or profile is not known shares with nobody. B8 (contention on networks) is not modelled.
 //! Cost: O(devices + kinds of waiting jobs · jobs that run alone) a round.
 
 mod offers;

@@ -93,9 +93,7 @@ impl Books {
             }
             return Ok(());
         }
-        // Whoever shares in part takes what it finds.
-        let in_part = self.shares.is_some_and(|rules| rules.in_part) && self.is_shared(placement);
-        if self.settings.placer == Placer::NodeOrder || placement.len() == 1 || in_part {
+        if self.settings.placer == Placer::NodeOrder || placement.len() == 1 {
             return Ok(());
         }
         let first = &self.node(placement[0].node)?.spec;
@@ -114,13 +112,6 @@ impl Books {
             });
         }
         Ok(())
-    }
-
-    fn is_shared(&self, placement: &Placement) -> bool {
-        self.first_on(placement, |books, node, device| {
-            books.nodes[node.index()].holders[device as usize].first().copied()
-        })
-        .is_some()
     }
 
     /// No device is promised to anyone else.

@@ -2,7 +2,7 @@
 
 use crate::pairing::Member;
 use deepshare_engine::{
-    Attempt, PairBar, PairBound, PairRefusal, PairTerms, PairTest, Placement, Slice, State,
+    Attempt, PairBar, PairBound, PairRefusal, PairTerms, PairTest, Placement, Placer, Slice, State,
 };
 use deepshare_model::{AttemptId, Devices, GpuTypeId, JobId, Layout, NodeId, PoolId, Retention};
 use std::collections::BTreeMap;
@@ -170,8 +170,8 @@ pub(super) struct Choice {
     pub(super) devices: Vec<(AttemptId, Slice)>,
 }
 
-/// Free devices and the best offers: on one node if a job that fits one finds enough there, else on
-/// any. All on GPUs of one type.
+/// Free devices and the best offers, in the shape that the placer gives jobs: where it keeps them
+/// together, on one node or on whole nodes and a part of one. All on GPUs of one type.
 pub(super) fn choose(state: &State, pool: PoolId, job: JobId, offers: &[Offer]) -> Option<Choice> {
     let gpus = state.job(job).gpus();
     let gpu_types = (0..state.gpu_types()).map(GpuTypeId::from_index);
@@ -184,76 +184,158 @@ pub(super) fn choose(state: &State, pool: PoolId, job: JobId, offers: &[Offer]) 
         let mut nodes: Vec<NodeId> = state.pool(pool).nodes.iter().copied().collect();
         nodes.retain(|&node| of_type(node, gpu_type));
         let widest = nodes.iter().map(|node| state.nodes()[node.index()].spec.gpus).max()?;
-        let on_one = (gpus <= widest).then(|| on_one_node(state, job, &nodes, &offers)).flatten();
-        on_one.or_else(|| gather(state, job, &nodes, &offers))
+        let by_node = Ground::of(state, job, &nodes, &offers);
+        match state.settings().placer {
+            Placer::NodeOrder => {
+                let one = (gpus <= widest).then(|| by_node.cheapest(gpus, &[])).flatten();
+                one.map(|node| vec![(node, gpus)])
+                    .and_then(|nodes| by_node.gather(&nodes))
+                    .or_else(|| gather(state, job, &nodes, &offers))
+            }
+            Placer::Consolidate | Placer::ConsolidateArtifact => {
+                by_node.gather(&by_node.whole_nodes(gpus, widest)?)
+            }
+        }
     });
     found.next()
 }
 
-/// The node on which the last device taken has the best offer.
-fn on_one_node(state: &State, job: JobId, nodes: &[NodeId], offers: &[&Offer]) -> Option<Choice> {
-    let mut by_node: BTreeMap<NodeId, Vec<&Offer>> = BTreeMap::new();
-    for offer in offers {
-        by_node.entry(offer.node).or_default().push(offer);
-    }
-    let gpus = state.job(job).gpus();
-    let worst = |(node, offers): (&NodeId, &Vec<&Offer>)| {
-        let shared = gpus.saturating_sub(state.nodes()[node.index()].open().count());
-        let last = offers.get((shared.max(1) - 1) as usize)?;
-        let room = state.nodes()[node.index()].host_room_for(state.job(job).spec.demand.per_gpu);
-        (room >= gpus).then_some((last.key, *node))
-    };
-    let (_, node) = by_node.iter().filter_map(worst).min()?;
-    debug_assert!(nodes.contains(&node));
-    gather(state, job, &[node], &by_node[&node])
+/// Nodes with what is offered on each.
+struct Ground<'a> {
+    state: &'a State,
+    job: JobId,
+    offers: BTreeMap<NodeId, Vec<&'a Offer>>,
 }
 
-/// Free devices of these nodes, then what is offered, in order.
+impl<'a> Ground<'a> {
+    fn of(state: &'a State, job: JobId, nodes: &[NodeId], offers: &[&'a Offer]) -> Ground<'a> {
+        let mut by_node: BTreeMap<NodeId, Vec<&Offer>> =
+            nodes.iter().map(|&node| (node, Vec::new())).collect();
+        for &offer in offers {
+            by_node.entry(offer.node).or_default().push(offer);
+        }
+        Ground { state, job, offers: by_node }
+    }
+
+    /// The key of the last offer taken if so many devices of a node are; `None` if it has fewer.
+    fn cost(&self, node: NodeId, gpus: u32) -> Option<u64> {
+        let books = &self.state.nodes()[node.index()];
+        let per_gpu = self.state.job(self.job).spec.demand.per_gpu;
+        if books.host_room_for(per_gpu) < gpus {
+            return None;
+        }
+        match gpus.saturating_sub(books.open().count()) {
+            0 => Some(0),
+            shared => Some(self.offers[&node].get(shared as usize - 1)?.key),
+        }
+    }
+
+    /// The node on which so many devices cost least.
+    fn cheapest(&self, gpus: u32, but: &[(NodeId, u32)]) -> Option<NodeId> {
+        let others = self.offers.keys().filter(|node| but.iter().all(|(taken, _)| taken != *node));
+        let costs = others.filter_map(|&node| Some((self.cost(node, gpus)?, node)));
+        costs.min().map(|(_, node)| node)
+    }
+
+    /// Whole nodes, and one for what is left, those that cost least; one node if the job fits one.
+    fn whole_nodes(&self, gpus: u32, widest: u32) -> Option<Vec<(NodeId, u32)>> {
+        let (wholes, rest) = match gpus <= widest {
+            true => (0, gpus),
+            false => (gpus / widest, gpus % widest),
+        };
+        let mut nodes = Vec::new();
+        for _ in 0..wholes {
+            nodes.push((self.cheapest(widest, &nodes)?, widest));
+        }
+        if rest > 0 {
+            nodes.push((self.cheapest(rest, &nodes)?, rest));
+        }
+        Some(nodes)
+    }
+
+    /// So many devices of each node; `None` if nobody's are among them.
+    fn gather(&self, nodes: &[(NodeId, u32)]) -> Option<Choice> {
+        let mut basket = Basket::default();
+        for &(node, gpus) in nodes {
+            let until = basket.count + gpus;
+            let open = self.state.nodes()[node.index()].open();
+            open.iter().for_each(|device| basket.take_free(node, device, until));
+            self.offers[&node].iter().for_each(|offer| basket.take(offer, until));
+        }
+        basket.choice(self.state.job(self.job).gpus())
+    }
+}
+
+/// Devices taken so far.
+#[derive(Default)]
+struct Basket<'a> {
+    count: u32,
+    devices: BTreeMap<NodeId, Devices>,
+    used: Vec<&'a Offer>,
+}
+
+impl<'a> Basket<'a> {
+    fn take_free(&mut self, node: NodeId, device: u32, until: u32) {
+        if self.count < until {
+            self.count += 1;
+            let devices = self.devices.entry(node).or_insert(Devices::NONE);
+            *devices = devices.union(Devices(1 << device));
+        }
+    }
+
+    fn take(&mut self, offer: &'a Offer, until: u32) {
+        if self.count < until {
+            self.take_free(offer.node, offer.device, until);
+            self.used.push(offer);
+        }
+    }
+
+    /// Where the job is to start, if these are all its devices and some are shared.
+    fn choice(self, gpus: u32) -> Option<Choice> {
+        if self.count < gpus || self.used.is_empty() {
+            return None;
+        }
+        let terms = |offer: &Offer| {
+            let [own, theirs] = offer.keeps;
+            PairTerms { bar: PairBar::NONE, own, theirs }
+        };
+        let partners: BTreeMap<AttemptId, PairTerms> =
+            self.used.iter().map(|offer| (offer.host, terms(offer))).collect();
+        let slice = |(node, devices)| Slice { node, devices };
+        let taken = self.used.iter();
+        let taken = taken.map(|o| (o.host, slice((o.node, Devices(1 << o.device)))));
+        Some(Choice {
+            partners: partners.into_iter().collect(),
+            steps: self.used.iter().map(|offer| offer.steps).max().unwrap_or(1),
+            devices: taken.collect(),
+            placement: self.devices.into_iter().map(slice).collect(),
+        })
+    }
+}
+
+/// Free devices of these nodes, then what is offered, in order, wherever it is.
 fn gather(state: &State, job: JobId, nodes: &[NodeId], offers: &[&Offer]) -> Option<Choice> {
     let demand = &state.job(job).spec.demand;
     let mut room: BTreeMap<NodeId, u32> = nodes
         .iter()
         .map(|&node| (node, state.nodes()[node.index()].host_room_for(demand.per_gpu)))
         .collect();
-    let mut left = demand.gpus;
-    let mut taken: BTreeMap<NodeId, Devices> = BTreeMap::new();
-    let mut take = |node: NodeId, device: u32, left: &mut u32| {
-        let Some(room) = room.get_mut(&node).filter(|room| **room > 0) else { return false };
-        (*room, *left) = (*room - 1, *left - 1);
-        let devices = taken.entry(node).or_insert(Devices::NONE);
-        *devices = devices.union(Devices(1 << device));
-        true
+    let mut has_room = |node: NodeId| {
+        let left = room.get_mut(&node).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
     };
+    let mut basket = Basket::default();
     for &node in nodes {
         for device in state.nodes()[node.index()].open().iter() {
-            if left > 0 {
-                take(node, device, &mut left);
+            if basket.count < demand.gpus && has_room(node) {
+                basket.take_free(node, device, demand.gpus);
             }
         }
     }
-    let mut used: Vec<&Offer> = Vec::new();
     for offer in offers {
-        if left > 0 && take(offer.node, offer.device, &mut left) {
-            used.push(offer);
+        if basket.count < demand.gpus && has_room(offer.node) {
+            basket.take(offer, demand.gpus);
         }
     }
-    if left > 0 {
-        return None;
-    }
-    let terms = |offer: &Offer| {
-        let [own, theirs] = offer.keeps;
-        PairTerms { bar: PairBar::NONE, own, theirs }
-    };
-    let partners: BTreeMap<AttemptId, PairTerms> =
-        used.iter().map(|offer| (offer.host, terms(offer))).collect();
-    let slice = |(node, devices)| Slice { node, devices };
-    Some(Choice {
-        placement: taken.into_iter().map(slice).collect(),
-        partners: partners.into_iter().collect(),
-        steps: used.iter().map(|offer| offer.steps).max().unwrap_or(1),
-        devices: used
-            .iter()
-            .map(|offer| (offer.host, slice((offer.node, Devices(1 << offer.device)))))
-            .collect(),
-    })
+    basket.choice(demand.gpus)
 }

@@ -35,8 +35,9 @@ impl Edge {
 /// Edges without a common end that are worth most together, each with `a < b`, in order of `a`.
 ///
 /// Greatest sum in components of at most [`EXACT_UP_TO`] vertices, where weights above 2⁵⁹ count as
-/// 2⁵⁹; in larger ones greedy, bettered by exchanges of up to two edges. Of edges between the same two, the best counts; one from a vertex
-/// to itself does not. The order of the input makes no difference.
+/// 2⁵⁹; in larger ones greedy, bettered by exchanges of up to two edges. Of edges between the same
+/// two, the best counts; one from a vertex to itself does not. The order of the input makes no
+/// difference.
 pub fn max_weight_matching(edges: &[Edge]) -> Vec<Edge> {
     let mut matched = Vec::new();
     for component in components(in_order(edges)) {

@@ -71,9 +71,11 @@ impl<'a> Search<'a> {
                 gained |= self.take_in(self.heaviest[place]);
             }
             if !gained {
-                return;
+                break;
             }
         }
+        let is_free = |vertex: usize| self.free.contains(&vertex);
+        debug_assert!((0..self.matched.len()).all(|v| is_free(v) == self.matched[v].is_none()));
     }
 
     fn is_matched(&self, at: usize) -> bool {
@@ -144,7 +146,7 @@ impl<'a> Search<'a> {
     ) -> Option<usize> {
         let open = |&other: &usize| !taken.contains(&other) && besides != Some(other);
         let around = &self.around[vertex];
-        if true {
+        if self.free.len() < around.len() {
             let edges = self.free.iter().copied().filter(open);
             let edges = edges.filter_map(|other| self.between(vertex, other));
             return edges.min_by_key(|&at| (Reverse(self.edges[at].weight), at));

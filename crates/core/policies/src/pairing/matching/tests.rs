@@ -145,6 +145,9 @@ fn two_left_behind_want_the_same_vertex() {
     // Taking 0-1 leaves 2 and 3, and both like 4 best; 3 has 5 as well.
     let graph = [(0, 1, 9), (0, 2, 10), (1, 3, 10), (2, 4, 8), (3, 4, 9), (3, 5, 6)];
     assert_eq!(greedy_and_2_opt(&edges(&graph)), [20, 23]);
+    // The same with 2 and 3 exchanged.
+    let graph = [(0, 1, 9), (0, 2, 10), (1, 3, 10), (3, 4, 8), (2, 4, 9), (2, 5, 6)];
+    assert_eq!(greedy_and_2_opt(&edges(&graph)), [20, 23]);
 }
 
 #[test]
