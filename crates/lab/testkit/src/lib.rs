@@ -10,6 +10,8 @@
 //!
 //! The independent auditor watches every step in all of it.
 
+mod chance;
+mod pairing;
 mod picture;
 mod scenario;
 mod storm;

@@ -7,6 +7,7 @@
 
 mod events;
 
+use crate::pairing::sharing;
 use deepshare_audit::Auditor;
 use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, PairCounts, Placer};
 use deepshare_model::{JobId, Span, Time};
@@ -54,7 +55,7 @@ fn any_policy(rng: &mut Pcg64Mcg) -> PolicyConfig {
             *promote_after_milli = rng.random_bool(0.5).then_some(2_000);
         }
         PolicyConfig::Fifo { skip } | PolicyConfig::Sjf { skip } => *skip = rng.random_bool(0.5),
-        _ => {}
+        other => sharing(rng, other),
     }
     policy
 }

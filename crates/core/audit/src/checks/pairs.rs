@@ -208,7 +208,8 @@ impl Books {
         }
     }
 
-    /// One of a pair is sent away only after enough bad samples, and never the guaranteed one.
+    /// One of a pair is sent away only after enough bad samples, and never the guaranteed one where
+    /// that makes a difference.
     pub fn check_revoked(&self, attempt: AttemptId) -> Result<(), Violation> {
         let needed = self.settings.pair_samples;
         let pairs = || self.pairs_of(attempt);
@@ -224,7 +225,8 @@ impl Books {
             let job = self.attempts[id.index()].job;
             self.jobs[job.index()].spec.class
         };
-        if class(attempt) == Class::Guaranteed && class(other) == Class::BestEffort {
+        let ranked = self.shares.is_some_and(|rules| !rules.both_guaranteed);
+        if ranked && class(attempt) == Class::Guaranteed && class(other) == Class::BestEffort {
             return Err(Violation::RevokedGuaranteed { attempt, partner: other });
         }
         Ok(())

@@ -30,8 +30,10 @@ impl TensorShare {
             }
             let placed = match matches.get(&job) {
                 Some(&Match::Running(host)) => self.join(draft, job, host),
-                Some(&Match::Waiting(other)) => self.start_both(draft, [job, other]),
-                None => Err(Reason::NotConsidered),
+                Some(&Match::Waiting(other)) if draft.state().job(other).is_waiting() => {
+                    self.start_both(draft, [job, other])
+                }
+                _ => Err(Reason::NotConsidered),
             };
             // A pair that finds no GPUs may still be two jobs of which one does.
             if placed.is_err()

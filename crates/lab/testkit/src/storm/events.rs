@@ -1,5 +1,6 @@
 //! Makes events up.
 
+use crate::pairing::training;
 use deepshare_engine::{BindFailure, CapacityMode, Engine, Event, RetentionTable};
 use deepshare_model::{
     AttemptId, Class, Demand, Epoch, GpuTypeId, JobId, JobSpec, Layout, NodeId, NodeSpec, Outcome,
@@ -244,6 +245,10 @@ impl Source {
             },
             ..Demand::gpus(gpus)
         };
+        let training = training(rng);
+        let gpu_memory_mib =
+            training.map_or(demand.gpu_memory_mib, |training| training.memory_mib(1));
+        let demand = Demand { gpu_memory_mib, ..demand };
         let spec = JobSpec {
             tenant: TenantId(rng.random_range(0..TENANTS)),
             user: UserId(0),
@@ -254,10 +259,10 @@ impl Source {
             sharing: Sharing {
                 consent: rng.random_bool(0.9),
                 trust_domain: TrustDomainId(u32::from(rng.random_bool(0.1))),
-                slowdown_limit_milli: 0,
+                slowdown_limit_milli: [0, 0, 1_050, 1_500][rng.random_range(0..4)],
             },
             profile: rng.random_bool(0.9).then(|| ProfileClassId(rng.random_range(0..CLASSES))),
-            training: None,
+            training,
             recommended: rng
                 .random_bool(0.6)
                 .then(|| Resources { cpu_milli: rng.random_range(0..3_000), memory_mib: 0 }),

@@ -1,16 +1,15 @@
 //! What a seed stands for, and how parts are left out of it.
 
 use super::Trouble;
+use crate::chance::{chance, one};
+use crate::pairing::{sharing, training};
 use crate::traces::{plain_job, trace_of};
 use deepshare_engine::{CapacityMode, EngineSettings, Placer, RetentionTable};
 use deepshare_model::{
     Class, GpuTypeId, NodeId, Outcome, ProfileClassId, Quota, Retention, Span, TenantId, Time,
     UserId,
 };
-use deepshare_policies::{
-    ColocationSettings, Demotion, PairOrder, Partners, PolicyConfig, PressureDemand, SharingMode,
-    SlowdownCheck, TieOrder,
-};
+use deepshare_policies::{ColocationSettings, Demotion, PolicyConfig, PressureDemand, TieOrder};
 use deepshare_sim::{
     Actuation, ClassUse, Delay, Estimator, Interference, Outage, OutageKind, OutageModel, Outages,
     Oversize, Restart, SharedInterference, SimSettings,
@@ -21,14 +20,6 @@ use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
 /// One of the choices.
-pub(super) fn one<T: Copy>(rng: &mut Pcg64Mcg, choices: &[T]) -> T {
-    choices[rng.random_range(0..choices.len())]
-}
-
-fn chance(rng: &mut Pcg64Mcg, percent: u32) -> bool {
-    rng.random_range(0..100) < percent
-}
-
 /// Everything that a seed stands for.
 pub(super) fn world(seed: u64) -> (Trace, Cluster, SimSettings) {
     let mut rng = Pcg64Mcg::seed_from_u64(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x51);
@@ -155,6 +146,7 @@ fn settings(
         settings.engine.pair_slack_ppm = one(rng, &[0, 60_000]);
     }
     policy(rng, &mut settings);
+    sharing(rng, &mut settings.policy);
     settings.oversize = Oversize::Skip;
     settings.audit = true;
     settings.seed = seed;
@@ -197,30 +189,6 @@ fn policy(rng: &mut Pcg64Mcg, settings: &mut SimSettings) {
             ours.preemption_cap = rng.random_range(0..4);
             ours.gang_guard = one(rng, &[Span::ZERO, Span::from_secs(30), ours.gang_guard]);
             colocation(rng, &mut ours.colocation);
-        }
-        PolicyConfig::SjfBsbf(sharing) => {
-            sharing.order =
-                one(rng, &[PairOrder::Completion, PairOrder::Benefit, PairOrder::BenefitPerGpu]);
-            sharing.split = chance(rng, 80);
-        }
-        PolicyConfig::SjfFfs { split } => *split = chance(rng, 80),
-        PolicyConfig::TensorShare(sharing) => {
-            let modes = [
-                SharingMode::Predicted,
-                SharingMode::Predicted,
-                SharingMode::Ordinary,
-                SharingMode::Reactive,
-                SharingMode::Never,
-                SharingMode::Always,
-            ];
-            sharing.mode = one(rng, &modes);
-            sharing.limit_milli = one(rng, &[1_000, 1_100, 1_300, 2_000]);
-            sharing.check = one(rng, &[SlowdownCheck::Steady, SlowdownCheck::TimeAware]);
-            sharing.chance = one(rng, &[50, 70, 90]);
-            sharing.guard = chance(rng, 70);
-            sharing.mu_milli = one(rng, &[0, 1_000]);
-            sharing.partners = one(rng, &[Partners::Both, Partners::Waiting, Partners::Running]);
-            sharing.window = one(rng, &[1, 4, 24]);
         }
         PolicyConfig::Fifo { skip } | PolicyConfig::Sjf { skip } => *skip = chance(rng, 30),
         PolicyConfig::Qssf { first_second_by_gpus } => *first_second_by_gpus = chance(rng, 40),
@@ -287,7 +255,7 @@ fn interference(rng: &mut Pcg64Mcg, trace: &Trace) -> SharedInterference {
     let class = |rng: &mut Pcg64Mcg| ProfileClassId::from_index(rng.random_range(0..known));
     Arc::new(Interference {
         class_of: trace.jobs.iter().map(|_| class(rng)).collect(),
-        training_of: Vec::new(),
+        training_of: trace.jobs.iter().map(|_| training(rng)).collect(),
         classes: (0..known)
             .map(|_| ClassUse {
                 compute: f64::from(rng.random_range(0..=100u32)) / 100.0,
@@ -310,7 +278,9 @@ pub(super) fn kept_interference(
 ) -> Option<SharedInterference> {
     let all = interference.as_ref()?;
     let class_of = positions.iter().map(|&at| all.class_of[at]).collect();
-    Some(Arc::new(Interference { class_of, ..(**all).clone() }))
+    let of_job = |&at: &usize| all.training_of.get(at).copied().flatten();
+    let training_of = positions.iter().map(of_job).collect();
+    Some(Arc::new(Interference { class_of, training_of, ..(**all).clone() }))
 }
 
 fn estimates(rng: &mut Pcg64Mcg, trace: &Trace) -> Estimator {
