@@ -23,9 +23,9 @@
 
 mod offers;
 
-use crate::pairing::{Split, t_apart, t_together_split};
+use crate::pairing::{Split, best_split, sharing_pays, t_apart, t_together};
 use deepshare_engine::{Draft, PairBound, PairRefusal, PairTest, Policy, Rank, Reason, State};
-use deepshare_model::{JobId, Retention, Span};
+use deepshare_model::{JobId, Span};
 use offers::{Field, Offer};
 use serde::{Deserialize, Serialize};
 
@@ -166,37 +166,36 @@ impl SjfSharing {
         pair: &offers::Pair,
     ) -> Result<(u64, u32), (PairTest, PairBound)> {
         let [newcomer, resident] = pair.members;
-        let training = state.job(pair.job).spec.training;
-        let apart = t_apart(newcomer, resident);
-        let bound = |together: f64| PairBound::MeanCompletion {
-            together: seconds(together),
-            apart: seconds(apart),
+        let (together, apart) = (t_together(newcomer, resident), t_apart(newcomer, resident));
+        let bound =
+            PairBound::MeanCompletion { together: seconds(together), apart: seconds(apart) };
+        let spec = &state.job(pair.job).spec;
+        let training = spec.training.filter(|_| self.split);
+        let left = pair.memory_left_mib;
+        let fewest = match training {
+            Some(training) => training.steps().find(|&steps| training.memory_mib(steps) <= left),
+            None => (spec.demand.gpu_memory_mib <= left).then_some(1),
         };
-        let steps: Vec<u32> = match training {
-            Some(training) if self.split => training.steps().collect(),
-            _ => vec![1],
+        let Some(fewest) = fewest else { return Err((PairTest::Memory, bound)) };
+        let Some(order) = self.wise else { return Ok((0, fewest)) };
+        let best = match training {
+            Some(training) => best_split(newcomer, &training, left, resident),
+            None => sharing_pays(newcomer, resident).then_some(Split {
+                steps: 1,
+                together_s: together,
+                apart_s: apart,
+            }),
         };
-        let fits = |&steps: &u32| pair.memory(state, steps) <= pair.memory_left_mib;
-        let splits = steps.into_iter().filter(fits).map(|steps| {
-            let pace = training.map_or(Retention::WHOLE, |training| training.pace(steps));
-            let together_s = t_together_split(newcomer, pace, resident);
-            Split { steps, together_s, apart_s: apart }
-        });
-        let best = splits.min_by(|one, other| one.together_s.total_cmp(&other.together_s));
-        let together = t_together_split(newcomer, Retention::WHOLE, resident);
-        let Some(best) = best else { return Err((PairTest::Memory, bound(together))) };
-        let Some(order) = self.wise else { return Ok((0, best.steps)) };
-        if best.together_s >= best.apart_s {
-            return Err((PairTest::Benefit, bound(best.together_s)));
-        }
-        let benefit = best.apart_s - best.together_s;
-        // Benefits count down from the largest that a u64 of microseconds holds.
+        let Some(best) = best else { return Err((PairTest::Benefit, bound)) };
+        let gained = |shared_by: u32| {
+            let gained = (best.apart_s - best.together_s) / f64::from(shared_by.max(1));
+            // What gains most counts least.
+            u64::MAX - seconds(gained).0
+        };
         let key = match order {
             PairOrder::Completion => seconds(best.together_s).0,
-            PairOrder::Benefit => u64::MAX - seconds(benefit).0,
-            PairOrder::BenefitPerGpu => {
-                u64::MAX - seconds(benefit / f64::from(pair.host_gpus.max(1))).0
-            }
+            PairOrder::Benefit => gained(1),
+            PairOrder::BenefitPerGpu => gained(pair.host_gpus),
         };
         Ok((key, best.steps))
     }

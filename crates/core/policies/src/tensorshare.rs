@@ -185,10 +185,9 @@ impl TensorShare {
             SharingMode::Predicted if self.settings.check == SlowdownCheck::TimeAware => {
                 PairBar::NONE
             }
-            SharingMode::Predicted | SharingMode::Reactive => PairBar {
-                each: self.limits(state, jobs).map(|limit| least_within(limit)),
-                together_ppm: 0,
-            },
+            SharingMode::Predicted | SharingMode::Reactive => {
+                PairBar { each: self.limits(state, jobs).map(least_within), together_ppm: 0 }
+            }
             _ => PairBar::NONE,
         };
         PairTerms { bar, own: keeps[0], theirs: keeps[1] }

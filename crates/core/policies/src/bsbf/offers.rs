@@ -82,15 +82,6 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// GPU memory of the newcomer with its iterations done in so many steps, MiB.
-    pub(super) fn memory(&self, state: &State, steps: u32) -> u32 {
-        let spec = &state.job(self.job).spec;
-        match spec.training {
-            Some(training) if steps > 1 => training.memory_mib(steps),
-            _ => spec.demand.gpu_memory_mib,
-        }
-    }
-
     pub(super) fn refusal(&self, state: &State, test: PairTest, bound: PairBound) -> PairRefusal {
         let partner = state.attempt(self.host).job;
         PairRefusal { test, partner, retentions: self.keeps, bound }
