@@ -97,6 +97,9 @@ struct JobTruth {
     over: bool,
 }
 
+/// What a pair has to keep, and its next reading once both run.
+type Watched = (PairBar, Option<(Pair, Reading)>);
+
 pub(crate) struct World {
     /// How jobs train, where that is known.
     training: Vec<Option<Training>>,
@@ -106,7 +109,7 @@ pub(crate) struct World {
     seed: u64,
     pair_slack_ppm: u32,
     /// By the attempt that joined and the one that was there.
-    pairs: BTreeMap<(AttemptId, AttemptId), (PairBar, Option<(Pair, Reading)>)>,
+    pairs: BTreeMap<(AttemptId, AttemptId), Watched>,
     /// What all running attempts together do.
     pub(crate) levels: SharingLevels,
     /// Memory of the devices, by node, MiB; 0 = unknown.
