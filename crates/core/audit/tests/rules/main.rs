@@ -10,6 +10,7 @@ mod reclaim;
 mod refusals;
 mod sharing;
 mod sharing_engine;
+mod sharing_in_part;
 mod stale_events;
 mod starts;
 mod stream;
