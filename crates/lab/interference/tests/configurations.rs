@@ -74,7 +74,7 @@ fn communication_goes_by_whether_the_job_fits_into_a_node() {
 
 #[test]
 fn jobs_draw_by_weight_among_what_is_for_their_gpus() {
-    let row = |at: usize| format!("{at},t,{},{at},60,\n", if at % 2 == 0 { 1 } else { 2 });
+    let row = |at: usize| format!("{at},t,{},{at},60,\n", 1 + at % 2);
     let trace = trace(&(0..8_000).map(row).collect::<String>());
     let draw = |seed| Assignment::from_pool(&fixture(), &trace, &cluster(), 24_576, seed).unwrap();
     let drawn = draw(7);

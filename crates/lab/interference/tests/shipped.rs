@@ -87,7 +87,7 @@ fn name(workload: &Workload) -> String {
 
 fn assert_is(file: Shipped, text: &str) {
     if std::env::var_os("UPDATE_TABLES").is_some() {
-        std::fs::write(root().join(file.path), text).unwrap();
+        std::fs::write(root().join(file.path), text).expect("the repository can be written");
     } else {
         let remedy = "write it anew with UPDATE_TABLES=1";
         assert!(file.text == text, "{} is not what Gavel's file says; {remedy}", file.path);
