@@ -1,7 +1,9 @@
 //! The command line.
 
 use crate::lucid;
+use crate::settings::shipped_names;
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
+use deepshare_interference::{SHIPPED_CONFIGURATIONS, SHIPPED_PAIRS};
 use deepshare_policies::PolicyConfig;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -117,13 +119,18 @@ pub struct SimulateArgs {
                      drawn with the seed; see docs/formats/profiles.md"
     )]
     pub profiles: Option<PathBuf>,
-    /// What pairs of workloads keep of their speed on one GPU: a file of measurements
+    /// A pool of training configurations from which jobs draw what they run: a CSV file or a name
     #[arg(
         long,
-        value_name = "FILE",
-        long_help = "What pairs of workloads keep of their speed on one GPU, for every policy that \
-                     lets jobs share them: a file of measurements, ours or of Lucid, Gavel or Blox. \
-                     Pairs that it lacks go by a contention model; see docs/formats/pairs.md"
+        value_name = "FILE|NAME",
+        long_help = configurations_help()
+    )]
+    pub configurations: Option<PathBuf>,
+    /// What pairs of workloads keep of their speed on one GPU: a file of measurements, or a name
+    #[arg(
+        long,
+        value_name = "FILE|NAME",
+        long_help = pairs_help()
     )]
     pub pairs: Option<PathBuf>,
     /// Sharing scores for lucid: a CSV file `model,dataset,batchsize,amp,label`
@@ -173,6 +180,26 @@ pub struct SimulateArgs {
     /// Say nothing on standard error but errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+fn configurations_help() -> String {
+    let names = shipped_names(&SHIPPED_CONFIGURATIONS);
+    format!(
+        "A pool of named training configurations from which each job draws, with the seed, what it \
+         runs and how its batch, memory and speed hang together: a CSV file, or one of {names}, \
+         which come with the program. Not together with --profiles; see \
+         docs/formats/configurations.md"
+    )
+}
+
+fn pairs_help() -> String {
+    let names = shipped_names(&SHIPPED_PAIRS);
+    format!(
+        "What pairs of workloads keep of their speed on one GPU, for every policy that lets jobs \
+         share them: a file of measurements, ours or of Lucid, Gavel or Blox, or one of {names}, \
+         which come with the program. Pairs that it lacks go by a contention model; see \
+         docs/formats/pairs.md"
+    )
 }
 
 fn policy_help() -> String {

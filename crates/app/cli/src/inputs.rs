@@ -101,7 +101,7 @@ pub fn runs(settings: &Settings, inputs: &Inputs) -> Result<Vec<SimSettings>, Fa
         EstimatesFrom::File(path) => Some(given(path, settings, &inputs.trace)?),
         _ => None,
     };
-    let interference = sharing::interference(settings, &inputs.trace, &runs)?;
+    let interference = sharing::interference(settings, inputs, &runs)?;
     let forecast = sharing::forecast(settings, &inputs.trace)?;
     for run in &mut runs {
         run.interference = interference.clone();

@@ -8,6 +8,7 @@ mod check;
 mod choices;
 mod key;
 mod keys;
+mod keys_of_sharing;
 mod kind;
 mod reference;
 mod source;
@@ -16,7 +17,10 @@ mod tests;
 mod write;
 
 pub use check::generated as problems_of_generated;
-pub use choices::{Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord, ProfilesFrom};
+pub use choices::{
+    Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord, ProfilesFrom, TableFrom,
+    shipped_names,
+};
 pub use key::Key;
 pub use keys::KEYS;
 pub use kind::Kind;
@@ -98,8 +102,10 @@ pub struct ClusterSettings {
 pub struct TableSettings {
     /// What jobs compute.
     pub profiles: Option<PathBuf>,
+    /// What jobs draw their training from.
+    pub configurations: Option<TableFrom>,
     /// Measured speeds of pairs.
-    pub pairs: Option<PathBuf>,
+    pub pairs: Option<TableFrom>,
     /// Lucid's sharing scores.
     pub workloads: Option<PathBuf>,
     /// Lucid's forecast of arrivals.
@@ -116,7 +122,10 @@ pub struct SharingSettings {
     /// How they share.
     pub mechanism: Mechanism,
     /// R² of what policies are told, thousandths.
-    pub prediction_r2_milli: u32,
+    pub prediction_r2_milli: Option<u32>,
+    /// Mean absolute error of slowdowns that they are told, thousandths. Checked settings have this or
+    /// R².
+    pub prediction_mae_milli: Option<u32>,
     /// Noise of readings, thousandths.
     pub noise_milli: u32,
     /// Time between readings.
@@ -130,7 +139,8 @@ impl Default for SharingSettings {
         SharingSettings {
             profiles: ProfilesFrom::Drawn,
             mechanism: Mechanism::Mps,
-            prediction_r2_milli: 902,
+            prediction_r2_milli: Some(902),
+            prediction_mae_milli: None,
             noise_milli: 30,
             sample_period: Span::from_secs(10),
             gpu_memory_mib: 24_576,
@@ -233,6 +243,9 @@ impl Settings {
         }
         if settings.best_effort_milli.is_some() && !said("classes") {
             settings.classes = ClassesFrom::Coin;
+        }
+        if settings.sharing.prediction_mae_milli.is_some() && !said("sharing.prediction_r2") {
+            settings.sharing.prediction_r2_milli = None;
         }
         if problems.is_empty() {
             problems = check::problems(&settings, assignments);

@@ -1,11 +1,12 @@
 //! What jobs that share GPUs do to each other, from the files that settings name or from chance.
 
 use crate::failure::Failure;
-use crate::settings::{ProfilesFrom, Settings};
+use crate::inputs::Inputs;
+use crate::settings::{ProfilesFrom, Settings, TableFrom};
 use crate::{lucid, terminal};
 use deepshare_interference::{
-    Assignment, ContentionModel, Coverage, PairOptions, PairTable, RetentionMatrix, read_pairs,
-    read_profiles,
+    Assignment, ContentionModel, Coverage, PairOptions, PairTable, PredictionQuality,
+    RetentionMatrix, read_configurations, read_pairs, read_profiles,
 };
 use deepshare_lucid::{place_forecast, read_forecast, read_scores};
 use deepshare_model::Time;
@@ -19,28 +20,26 @@ use std::sync::Arc;
 /// If a file cannot be used.
 pub fn interference(
     settings: &Settings,
-    trace: &Trace,
+    inputs: &Inputs,
     runs: &[SimSettings],
 ) -> Result<Option<SharedInterference>, Failure> {
     let tables = &settings.tables;
     let shared = runs
         .iter()
         .any(|run| run.policy.shares() && !lucid::is_artifact(settings, run.policy.name()));
-    let given = tables.profiles.is_some();
+    let given = tables.profiles.is_some() || tables.configurations.is_some();
     if !(given || (shared && settings.sharing.profiles == ProfilesFrom::Drawn)) {
         return Ok(None);
     }
-    let assignment = match &tables.profiles {
-        Some(path) => Assignment::from_file(&read_profiles(path)?, trace)?,
-        None => Assignment::drawn(trace, settings.seed()),
-    };
+    let assignment = assignment(settings, inputs)?;
     let pairs = pairs(settings)?;
     let (catalogue, mechanism) = (&assignment.catalogue, settings.sharing.mechanism);
     let model = ContentionModel::default();
     let (truth, coverage) = RetentionMatrix::truth(catalogue, pairs.as_ref(), &model, mechanism);
-    let r_squared = f64::from(settings.sharing.prediction_r2_milli) / 1_000.0;
-    let (predicted, _) = truth.estimated(r_squared, settings.seed());
+    let (quality, seed) = (quality(settings), settings.seed());
+    let (predicted, _) = truth.predicted(quality, seed);
     let mut interference = Interference::new(&assignment, &truth, &predicted);
+    interference.predicted.errors_ppm = truth.error_percentiles(quality, seed);
     interference.notes = pairs.iter().map(|pairs| covered(&pairs.file, &coverage)).collect();
     if assignment.averaged > 0 {
         let count = assignment.averaged;
@@ -56,6 +55,32 @@ pub fn interference(
     Ok(Some(Arc::new(interference)))
 }
 
+/// What each job runs: as a file says, drawn from a pool, or drawn from the built-in catalogue.
+fn assignment(settings: &Settings, inputs: &Inputs) -> Result<Assignment, Failure> {
+    let (tables, seed) = (&settings.tables, settings.seed());
+    let (trace, cluster) = (&inputs.trace, &inputs.cluster);
+    if let Some(path) = &tables.profiles {
+        return Ok(Assignment::from_file(&read_profiles(path)?, trace)?);
+    }
+    let pool = match &tables.configurations {
+        Some(TableFrom::Shipped(shipped)) => shipped.configurations()?,
+        Some(TableFrom::File(path)) => read_configurations(path)?,
+        None => return Ok(Assignment::drawn(trace, seed)),
+    };
+    let device_mib = settings.sharing.gpu_memory_mib;
+    Ok(Assignment::from_pool(&pool, trace, cluster, device_mib, seed)?)
+}
+
+/// How good what policies are told is.
+fn quality(settings: &Settings) -> PredictionQuality {
+    let share = |milli: u32| f64::from(milli) / 1_000.0;
+    match (settings.sharing.prediction_mae_milli, settings.sharing.prediction_r2_milli) {
+        (Some(mae), _) => PredictionQuality::SlowdownError(share(mae)),
+        (None, Some(r_squared)) => PredictionQuality::RSquared(share(r_squared)),
+        (None, None) => unreachable!("settings were checked"),
+    }
+}
+
 /// Measured pairs, if the settings name a file of them.
 ///
 /// # Errors
@@ -63,7 +88,11 @@ pub fn interference(
 pub fn pairs(settings: &Settings) -> Result<Option<PairTable>, Failure> {
     let tables = &settings.tables;
     let options = PairOptions { gpu_type: tables.pairs_gpu.clone(), ..PairOptions::default() };
-    Ok(tables.pairs.as_ref().map(|path| read_pairs(path, &options)).transpose()?)
+    Ok(match &tables.pairs {
+        Some(TableFrom::Shipped(shipped)) => Some(shipped.pairs()?),
+        Some(TableFrom::File(path)) => Some(read_pairs(path, &options)?),
+        None => None,
+    })
 }
 
 /// Lucid's forecast on the trace's clock: when its first ten minutes begin, and jobs in each,
@@ -102,12 +131,14 @@ fn covered(file: &str, coverage: &Coverage) -> String {
 pub fn advise(settings: &Settings, runs: &[SimSettings]) {
     let Some(interference) = runs.iter().find_map(|run| run.interference.as_ref()) else { return };
     let classes = interference.classes.len();
-    let from = match &settings.tables.profiles {
-        Some(path) => path.display().to_string(),
-        None => format!("drawn with seed {}", settings.seed()),
+    let seed = settings.seed();
+    let from = match (&settings.tables.profiles, &settings.tables.configurations) {
+        (Some(path), _) => path.display().to_string(),
+        (None, Some(pool)) => format!("drawn from {} with seed {seed}", pool.shown()),
+        (None, None) => format!("drawn with seed {seed}"),
     };
     let slowdowns = match &settings.tables.pairs {
-        Some(path) => format!("{}, others by the contention model", path.display()),
+        Some(pairs) => format!("{}, others by the contention model", pairs.shown()),
         None => "by the contention model".to_owned(),
     };
     for note in &interference.notes {

@@ -78,6 +78,7 @@ fn flags(args: &SimulateArgs) -> Vec<Assignment> {
         ("--trace-order", "trace.order_file", &args.trace_order),
         ("--cluster", "cluster.file", &args.cluster),
         ("--profiles", "profiles.file", &args.profiles),
+        ("--configurations", "configurations.file", &args.configurations),
         ("--pairs", "pairs.file", &args.pairs),
         ("--workloads", "workloads.file", &args.workloads),
         ("--forecast", "forecast.file", &args.forecast),

@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::lucid;
 use crate::output::{grouped, json_line, plain_table, with_decimals};
 use crate::progress::Progress;
-use crate::settings::{self, Assignment, EstimatesFrom, Raw, Settings, TableSettings};
+use crate::settings::{self, Assignment, EstimatesFrom, Raw, Settings, TableFrom, TableSettings};
 use crate::terminal;
 use deepshare_lucid::Sharing;
 use deepshare_metrics::{JobRecord, RunRecord, Summary};
@@ -244,7 +244,8 @@ fn settings_of(data: &Path, estimates: Option<&str>) -> Settings {
     }
     settings.tables = TableSettings {
         profiles: Some(venus.join("venus_sept2020_profiles.csv.zst")),
-        pairs: Some(venus.join("colocate_info.csv")),
+        configurations: None,
+        pairs: Some(TableFrom::File(venus.join("colocate_info.csv"))),
         workloads: Some(venus.join("single_data.csv")),
         forecast: Some(venus.join("Venus_throughput_pred.csv")),
         pairs_gpu: None,

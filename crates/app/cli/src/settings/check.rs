@@ -18,6 +18,7 @@ pub fn problems(settings: &Settings, assignments: &[Assignment]) -> Vec<Problem>
     policies(settings, &mut found);
     classes(settings, &mut found);
     ablation(assignments, &mut found);
+    sharing(settings, &mut found);
     inputs(settings, &mut found);
     crate::lucid::check(settings, &mut found);
     outages(settings, &mut found);
@@ -127,6 +128,28 @@ fn ablation(assignments: &[Assignment], found: &mut Vec<(&'static str, String)>)
                 found.push((name, format!("deepshare.without at {what}")));
             }
         }
+    }
+}
+
+/// How good predictions are, and what jobs run, can be said in one way at a time.
+fn sharing(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
+    let sharing = &settings.sharing;
+    match (sharing.prediction_r2_milli, sharing.prediction_mae_milli) {
+        (Some(_), Some(_)) => {
+            let what = "sharing.prediction_r2 says otherwise how good predictions are; leave one out, \
+                        or set it to `none`";
+            found.push(("sharing.prediction_mae", what.to_owned()));
+        }
+        (None, None) => {
+            let what = "is `none`, and so is sharing.prediction_mae; say with one of them how good \
+                        predictions are";
+            found.push(("sharing.prediction_r2", what.to_owned()));
+        }
+        _ => {}
+    }
+    if settings.tables.configurations.is_some() && settings.tables.profiles.is_some() {
+        let what = "profiles.file (--profiles) says already what each job runs; leave one out";
+        found.push(("configurations.file", what.to_owned()));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::kind::{self, Kind};
 use super::source::Raw;
 use deepshare_engine::{CapacityMode, Placer};
-use deepshare_interference::Mechanism;
+use deepshare_interference::{Mechanism, SHIPPED_CONFIGURATIONS, SHIPPED_PAIRS, Shipped};
 use deepshare_policies::{
     Demotion, PairOrder, Partners, PolicyConfig, SharingMode, SlowdownCheck, TieOrder,
 };
@@ -122,6 +122,77 @@ pub enum EstimatesFrom {
     /// A file.
     File(PathBuf),
 }
+
+/// A table that comes with the program, or a file of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableFrom {
+    /// One that comes with the program.
+    Shipped(Shipped),
+    /// A file.
+    File(PathBuf),
+}
+
+impl TableFrom {
+    /// The name or path, as people gave it.
+    pub fn shown(&self) -> String {
+        match self {
+            TableFrom::Shipped(shipped) => shipped.name.to_owned(),
+            TableFrom::File(path) => path.display().to_string(),
+        }
+    }
+
+    fn read(raw: &Raw, shipped: &[Shipped]) -> Option<Option<TableFrom>> {
+        let named = raw.word().and_then(|word| shipped.iter().find(|one| one.name == word));
+        match (raw.word(), named) {
+            (Some("none"), _) => Some(None),
+            (_, Some(&shipped)) => Some(Some(TableFrom::Shipped(shipped))),
+            _ => raw.path().map(|path| Some(TableFrom::File(path))),
+        }
+    }
+
+    fn show(table: Option<&TableFrom>) -> Value {
+        match table {
+            None => Value::from("none"),
+            Some(TableFrom::Shipped(shipped)) => Value::from(shipped.name),
+            Some(TableFrom::File(path)) => kind::show_path(path),
+        }
+    }
+
+    fn in_words(shipped: &[Shipped]) -> String {
+        format!("the path of a file, or one of {}, or `none`", shipped_names(shipped))
+    }
+}
+
+/// Names of what comes with the program, in words.
+pub fn shipped_names(shipped: &[Shipped]) -> String {
+    let names = shipped.iter().map(|one| format!("`{}`", one.name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Implements a kind of tables of which some come with the program.
+macro_rules! tables {
+    ($name:ident, $shipped:expr, $doc:literal) => {
+        #[doc = $doc]
+        pub struct $name;
+
+        impl Kind for $name {
+            type Of = Option<TableFrom>;
+            const IN_WORDS: &'static str = "the path of a file, or a name, or `none`";
+            fn in_words() -> String {
+                TableFrom::in_words(&$shipped)
+            }
+            fn read(raw: &Raw) -> Option<Option<TableFrom>> {
+                TableFrom::read(raw, &$shipped)
+            }
+            fn show(value: &Option<TableFrom>) -> Value {
+                TableFrom::show(value.as_ref())
+            }
+        }
+    };
+}
+
+tables!(ConfigurationsOrNone, SHIPPED_CONFIGURATIONS, "A pool of training configurations.");
+tables!(PairsOrNone, SHIPPED_PAIRS, "A table of measured pairs.");
 
 /// Implements a kind whose values are words.
 macro_rules! words {

@@ -1,16 +1,16 @@
 //! The table of keys.
 
 use super::choices::{
-    CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord, FormatWord, MechanismWord,
-    OriginWord, OversizeWord, PairOrderWord, PartnersWord, PlacementWord, Policies, PresetWord,
-    PressureWord, ProfilesWord, SharingModeWord, SharingWord, SlowdownCheckWord, TiesWord,
-    TimeUnitWord,
+    CapacityWord, ClassesWord, CompatWord, DemotionWord, EstimatesWord, FormatWord, OriginWord,
+    OversizeWord, PairOrderWord, PartnersWord, PlacementWord, Policies, PresetWord, PressureWord,
+    SharingModeWord, SharingWord, SlowdownCheckWord, TiesWord, TimeUnitWord,
 };
 use super::key::{Key, WITHOUT, WrongKind, bsbf, deepshare, key, lucid, tensorshare};
+use super::keys_of_sharing as sharing;
 use super::kind::{
     Chance, ChanceOrAuto, ChanceRange, Count, Count32, CountOrAuto, DateTimeOrNone, Factor,
     FactorFromOne, FactorOrZero, FileOrNone, Flag, GpuSecondsList, Kind, LikelyChance, Seconds,
-    SecondsOrNone, SecondsRange, Slack, TextOrNone, WindowOrNone,
+    SecondsOrNone, SecondsRange, Slack, WindowOrNone,
 };
 use deepshare_policies::PolicyConfig;
 
@@ -422,57 +422,14 @@ pub const KEYS: &[Key] = &[
         "how far below tolerance a reading may be before it counts; twice the noise of readings is a \
          good choice"
     ),
-    key!(
-        "sharing.profiles",
-        "",
-        ProfilesWord,
-        settings.sharing.profiles,
-        "hardware profiles of jobs, without which nobody shares: drawn with the seed from a built-in \
-         catalogue unless a file gives them, or none; see `profiles.file`"
-    ),
-    key!(
-        "sharing.mechanism",
-        "",
-        MechanismWord,
-        settings.sharing.mechanism,
-        "how jobs share a GPU: `mps` or `time-slicing`; decides the slowdown of pairs that no file \
-         lists"
-    ),
-    key!(
-        "sharing.prediction_r2",
-        "",
-        Chance,
-        settings.sharing.prediction_r2_milli,
-        "R² of the slowdowns that policies are told, against the true ones; 1: the truth"
-    ),
-    key!(
-        "sharing.noise",
-        "",
-        Chance,
-        settings.sharing.noise_milli,
-        "standard deviation of readings of a pair, as a share of the true speed"
-    ),
-    key!(
-        "sharing.sample_period_s",
-        "s",
-        Seconds,
-        settings.sharing.sample_period,
-        "time between two readings of a pair"
-    ),
-    key!(
-        "sharing.gpu_memory_mib",
-        "MiB",
-        Count32,
-        settings.sharing.gpu_memory_mib,
-        "memory of GPUs whose node does not say, if jobs have profiles"
-    ),
-    key!(
-        "pairs.gpu",
-        "",
-        TextOrNone,
-        settings.tables.pairs_gpu,
-        "which GPU type to take of a file of pairs that has several"
-    ),
+    sharing::PROFILES_FROM,
+    sharing::MECHANISM,
+    sharing::PREDICTION_R2,
+    sharing::PREDICTION_MAE,
+    sharing::NOISE,
+    sharing::SAMPLE_PERIOD,
+    sharing::GPU_MEMORY,
+    sharing::PAIRS_GPU,
     key!(
         "lucid.sharing",
         "",
@@ -591,22 +548,9 @@ pub const KEYS: &[Key] = &[
         settings.trace.order_file,
         "a CSV with the column `job_id` that orders simultaneous jobs; flag `--trace-order`"
     ),
-    key!(
-        "profiles.file",
-        "",
-        FileOrNone,
-        settings.tables.profiles,
-        "what each job runs, its hardware profile, for policies that let jobs share GPUs; `none`: as \
-         `sharing.profiles` says; flag `--profiles`"
-    ),
-    key!(
-        "pairs.file",
-        "",
-        FileOrNone,
-        settings.tables.pairs,
-        "measured speeds of pairs of workloads on one GPU; pairs that it lacks go by the contention \
-         model; flag `--pairs`"
-    ),
+    sharing::PROFILES_FILE,
+    sharing::CONFIGURATIONS_FILE,
+    sharing::PAIRS_FILE,
     key!(
         "workloads.file",
         "",

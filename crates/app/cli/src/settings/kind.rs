@@ -42,8 +42,12 @@ pub struct SecondsRange;
 pub struct Chance;
 /// A chance, kept in thousandths, or what is usual.
 pub struct ChanceOrAuto;
+/// A chance, kept in thousandths, or none.
+pub struct ChanceOrNone;
 /// A factor, kept in thousandths.
 pub struct Factor;
+/// A factor, kept in thousandths, or none.
+pub struct FactorOrNone;
 /// A factor, kept in thousandths; 0 is none.
 pub struct FactorOrZero;
 /// A factor of 1 or more, kept in thousandths.
@@ -236,6 +240,29 @@ impl Kind for Factor {
     }
     fn show(value: &u32) -> Value {
         show_thousandths(u64::from(*value))
+    }
+}
+
+impl Kind for ChanceOrNone {
+    type Of = Option<u32>;
+    const IN_WORDS: &'static str = "a chance from 0 to 1, in thousandths at the finest, or `none`";
+    fn read(raw: &Raw) -> Option<Option<u32>> {
+        if is_none(raw) { Some(None) } else { Chance::read(raw).map(Some) }
+    }
+    fn show(value: &Option<u32>) -> Value {
+        value.as_ref().map_or_else(|| Value::from("none"), Chance::show)
+    }
+}
+
+impl Kind for FactorOrNone {
+    type Of = Option<u32>;
+    const IN_WORDS: &'static str =
+        "a factor from 0 to 1,000,000, in thousandths at the finest, or `none`";
+    fn read(raw: &Raw) -> Option<Option<u32>> {
+        if is_none(raw) { Some(None) } else { Factor::read(raw).map(Some) }
+    }
+    fn show(value: &Option<u32>) -> Value {
+        value.as_ref().map_or_else(|| Value::from("none"), Factor::show)
     }
 }
 

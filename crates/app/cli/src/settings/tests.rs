@@ -78,6 +78,7 @@ fn every_value_of_every_key_reads_back_as_itself() {
         "lucid.sharing=off",
         "profiles.file=/a/profiles.csv",
         "pairs.file=/a/pairs.csv",
+        "sharing.prediction_mae=0.05",
         "workloads.file=/a/workloads.csv",
         "forecast.file=/a/forecast.csv",
     ];
@@ -215,6 +216,48 @@ fn a_share_of_best_effort_jobs_implies_the_coin_and_excludes_the_rest() {
             format!("--set #1: best_effort_share: is for `classes = \"coin\"`, and `{word}`");
         assert!(said.starts_with(&expected), "{said}");
     }
+}
+
+#[test]
+fn predictions_are_as_good_as_one_of_two_figures_says() {
+    let shown = |texts: &[&str]| {
+        let settings = sets(texts).unwrap();
+        ["sharing.prediction_r2", "sharing.prediction_mae"].map(|name| value(&settings, name))
+    };
+    assert_eq!(shown(&[]), ["0.902", "\"none\""]);
+    assert_eq!(shown(&["sharing.prediction_mae=0.1"]), ["\"none\"", "0.1"]);
+    assert_eq!(shown(&["sharing.prediction_mae=0.1", "sharing.prediction_r2=none"])[1], "0.1");
+    let both = sets(&["sharing.prediction_r2=0.9", "sharing.prediction_mae=0.1"]).unwrap_err();
+    assert_eq!(
+        both[0].to_string(),
+        "--set #2: sharing.prediction_mae: sharing.prediction_r2 says otherwise how good predictions \
+         are; leave one out, or set it to `none`"
+    );
+    let neither = sets(&["sharing.prediction_r2=none"]).unwrap_err();
+    assert!(neither[0].to_string().contains("say with one of them"), "{}", neither[0]);
+}
+
+#[test]
+fn pools_and_pairs_are_files_or_names_and_a_pool_excludes_profiles() {
+    for (set, shown) in [
+        ("configurations.file=pool-29", "\"pool-29\""),
+        ("configurations.file=/a/pool-29", "\"/a/pool-29\""),
+        ("configurations.file=none", "\"none\""),
+        ("pairs.file=six-models-p100", "\"six-models-p100\""),
+    ] {
+        let settings = sets(&[set]).unwrap();
+        let name = set.split_once('=').unwrap().0;
+        assert_eq!(value(&settings, name), shown);
+        let (assignments, problems) = file(&to_toml(&settings));
+        assert_eq!(problems, [""; 0]);
+        assert_eq!(value(&Settings::of(&assignments).unwrap(), name), shown);
+    }
+    let both = sets(&["profiles.file=/a/p.csv", "configurations.file=six-models"]).unwrap_err();
+    assert_eq!(
+        both[0].to_string(),
+        "--set #2: configurations.file: profiles.file (--profiles) says already what each job runs; \
+         leave one out"
+    );
 }
 
 #[test]

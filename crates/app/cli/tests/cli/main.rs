@@ -8,3 +8,4 @@ mod lucid;
 mod reproduction;
 mod results;
 mod running;
+mod training;

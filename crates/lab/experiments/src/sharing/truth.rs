@@ -4,8 +4,8 @@ use crate::ExperimentError;
 use crate::month::Month;
 use crate::tables::{Load, Table, run};
 use deepshare_interference::{
-    Assignment, ContentionModel, Coverage, Mechanism, PairOptions, RetentionMatrix, read_pairs,
-    read_profiles,
+    Assignment, ContentionModel, Coverage, Mechanism, PairOptions, PredictionQuality,
+    RetentionMatrix, read_pairs, read_profiles,
 };
 use deepshare_lucid::read_scores;
 use deepshare_sim::{Classes, Interference, SharedInterference};
@@ -27,8 +27,11 @@ pub fn drawn(trace: &Trace, seed: u64) -> Interference {
     let assignment = Assignment::drawn(trace, seed);
     let model = ContentionModel::default();
     let (truth, _) = RetentionMatrix::truth(&assignment.catalogue, None, &model, Mechanism::Mps);
-    let (predicted, _) = truth.estimated(0.902, seed);
-    Interference::new(&assignment, &truth, &predicted)
+    let quality = PredictionQuality::RSquared(0.902);
+    let (predicted, _) = truth.predicted(quality, seed);
+    let mut interference = Interference::new(&assignment, &truth, &predicted);
+    interference.predicted.errors_ppm = truth.error_percentiles(quality, seed);
+    interference
 }
 
 impl Truth {
@@ -57,8 +60,10 @@ impl Truth {
     }
 
     fn told(&self, r_squared: f64, seed: u64) -> SharedInterference {
-        let (predicted, _) = self.matrix.estimated(r_squared, seed);
+        let quality = PredictionQuality::RSquared(r_squared);
+        let (predicted, _) = self.matrix.predicted(quality, seed);
         let mut told = Interference::new(&self.assignment, &self.matrix, &predicted);
+        told.predicted.errors_ppm = self.matrix.error_percentiles(quality, seed);
         told.predicted.scores.clone_from(&self.scores);
         Arc::new(told)
     }
