@@ -56,6 +56,7 @@ const COMMANDS: &[Entry] = commands! {
     "stale" " JOB" stale;
     // Two jobs on the same devices.
     "predict" " PROFILE PROFILE KEEPS KEEPS" sharing::predict;
+    "predict-errors" " CHANCE=ERROR .." sharing::predict_errors;
     "truth" " PROFILE PROFILE KEEPS KEEPS" sharing::truth;
     "sample" " JOB JOB KEPT KEPT" sharing::sample;
     // What the world will do with a job's next start or stop.

@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::story::Story;
-use super::words::Words;
+use super::words::{Word, Words};
 use deepshare_engine::{Event, RetentionTable};
 use deepshare_model::{AttemptId, ProfileClassId, Retention};
 use std::collections::BTreeMap;
@@ -36,6 +36,38 @@ pub(crate) fn predict(
 ) -> Result<(), Fault> {
     let entries = pair_of_profiles(story, words, usage)?;
     story.predicted.extend(entries);
+    tell_table(story)
+}
+
+/// `P=E ..`: with a chance of P per cent a true slowdown is at most E above the predicted one. Chances
+/// between are those of the next one given, beyond the last those of the last.
+pub(crate) fn predict_errors(
+    story: &mut Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+) -> Result<(), Fault> {
+    let mut errors: Vec<i32> = Vec::new();
+    let mut next = Some(words.need("the chance and the error", usage)?);
+    while let Some(word) = next {
+        let Some((chance, error)) = word.text.split_once('=') else {
+            return Err(word.wrong("is not chance=error", "write 70=0.05"));
+        };
+        let chance = Word { text: chance, ..word }.count(0, 100)? as usize;
+        let error = Word { text: error, ..word }.thousandths()? as i32 * 1_000;
+        if chance < errors.len() {
+            return Err(word.wrong("does not ascend", "write the lower chance first"));
+        }
+        errors.resize(chance + 1, error);
+        next = words.take();
+    }
+    let last = errors.last().copied().unwrap_or(0);
+    errors.resize(101, last);
+    story.errors_ppm = errors;
+    tell_table(story)
+}
+
+/// Tells the engine all that is predicted by now.
+fn tell_table(story: &mut Story) -> Result<(), Fault> {
     story.tables += 1;
     let classes = story.names.profiles.len();
     // What nobody predicted keeps next to nothing.
@@ -45,9 +77,10 @@ pub(crate) fn predict(
     };
     let row = |own: usize| (0..classes).map(|other| entry(own, other)).collect();
     let rows = (0..classes).map(row).collect();
-    story.tell(Event::Retentions {
-        table: RetentionTable { version: story.tables, rows, ..Default::default() },
-    })
+    let errors_ppm = story.errors_ppm.clone();
+    let version = story.tables;
+    let table = RetentionTable { version, rows, errors_ppm, ..Default::default() };
+    story.tell(Event::Retentions { table })
 }
 
 pub(crate) fn truth(

@@ -48,6 +48,12 @@ impl Setup {
         if !given("preempted-pause") {
             self.engine.preempted_pause = suits.preempted_pause;
         }
+        if !given("pair-samples") {
+            self.engine.pair_samples = suits.pair_samples;
+        }
+        if !given("pair-slack") {
+            self.engine.pair_slack_ppm = suits.pair_slack_ppm;
+        }
         let elastic = matches!(policy, PolicyConfig::DeepShare(_) | PolicyConfig::ElasticQuota {});
         if !given("capacity") {
             self.engine.capacity = if elastic { CapacityMode::Elastic } else { CapacityMode::Pool };
@@ -114,6 +120,8 @@ pub(crate) struct Story {
     steps: BTreeMap<AttemptId, u32>,
     /// What was last predicted, and how often anything was.
     pub(crate) predicted: Kept,
+    /// By how much true slowdowns exceed predicted ones, by percentile, millionths.
+    pub(crate) errors_ppm: Vec<i32>,
     pub(crate) tables: u64,
     /// What jobs really keep, where it is not what is predicted.
     pub(crate) true_kept: Kept,
@@ -146,6 +154,7 @@ impl Story {
             partners: BTreeMap::new(),
             steps: BTreeMap::new(),
             predicted: Kept::new(),
+            errors_ppm: Vec::new(),
             tables: 0,
             true_kept: Kept::new(),
             due: BTreeMap::new(),
