@@ -20,8 +20,16 @@ const SHARING: Marks = Marks {
     end: "<!-- written by `cargo xtask experiment sharing --write`: end -->",
 };
 
+/// Part of the page that the experiment on when to share writes.
+const WHEN_TO_SHARE: Marks = Marks {
+    page: "docs/results/when-to-share.md",
+    begin: "<!-- written by `cargo xtask experiment when-to-share --write`: begin -->",
+    end: "<!-- written by `cargo xtask experiment when-to-share --write`: end -->",
+};
+
 /// Experiments and the pages they write.
-const EXPERIMENTS: [(&str, &Marks); 2] = [("quotas", &QUOTAS), ("sharing", &SHARING)];
+const EXPERIMENTS: [(&str, &Marks); 3] =
+    [("quotas", &QUOTAS), ("sharing", &SHARING), ("when-to-share", &WHEN_TO_SHARE)];
 
 struct Options {
     experiment: (&'static str, &'static Marks),
@@ -33,12 +41,12 @@ struct Options {
 impl Options {
     fn of(arguments: &[String]) -> Result<Options, Failure> {
         let mut rest = arguments.iter();
-        let names = EXPERIMENTS.map(|(name, _)| name).join(" or ");
+        let names = EXPERIMENTS.map(|(name, _)| name).join(", ");
         let Some(name) = rest.next() else {
-            return Err(format!("which experiment? try {names}"));
+            return Err(format!("which experiment? try one of {names}"));
         };
         let known = EXPERIMENTS.into_iter().find(|(known, _)| known == name);
-        let unknown = || format!("there is no experiment {name:?}; try {names}");
+        let unknown = || format!("there is no experiment {name:?}; try one of {names}");
         let experiment = known.ok_or_else(unknown)?;
         let mut options = Options { experiment, data: None, seeds: 10, write: false };
         while let Some(argument) = rest.next() {
@@ -70,7 +78,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let seeds = options.seeds.to_string();
     let (name, marks) = options.experiment;
     let tables = output(Command::new(program).args([name, &seeds]).arg(data))?;
-    let how = format!("`cargo xtask experiment {name} --seeds {seeds}`: class seeds 1 to {seeds}.");
+    let how = format!("`cargo xtask experiment {name} --seeds {seeds}`: seeds 1 to {seeds}.");
     let report = format!("{}\n{tables}", preamble(root, &how)?);
     print!("{report}");
     if options.write {

@@ -22,9 +22,10 @@ usage: cargo xtask <chore>
   bench [--data DIR] [--runs N] [--write]
                               CPU time of every policy; --write puts it into docs/benchmarks.md
   bench --latency [--write]   time of DeepShare's decisions at 10,000 GPUs, and the preset scale
-  experiment quotas|sharing [--data DIR] [--seeds N] [--write]
-                              what quota assurance, or sharing GPUs, is worth on a real month;
-                              --write puts it into docs/results/quotas.md or sharing.md
+  experiment quotas|sharing|when-to-share [--data DIR] [--seeds N] [--write]
+                              what quota assurance, or sharing GPUs, is worth on a real month, or
+                              when sharing pays; --write puts it into the page of that name in
+                              docs/results/
   contention [--data DIR] [--write]
                               fit the contention model; --write puts its quality into
                               docs/results/contention.md and its coefficients into the crate

@@ -2,7 +2,7 @@
 //! the documentation, with seeds and inputs named.
 //!
 //! [`quotas`] asks what DeepShare's quota assurance is worth on the published Venus month,
-//! [`sharing`] what sharing GPUs is.
+//! [`sharing`] what sharing GPUs is, [`when_to_share`] when it pays (SJF-BSBF).
 
 mod cases;
 mod figures;
@@ -10,6 +10,7 @@ mod month;
 pub mod quotas;
 pub mod sharing;
 mod tables;
+pub mod when_to_share;
 
 use deepshare_sim::SimError;
 use deepshare_trace::TraceError;

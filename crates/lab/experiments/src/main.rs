@@ -1,25 +1,29 @@
 //! The program that `cargo xtask experiment` runs; not meant for people.
 
-use deepshare_experiments::{quotas, sharing};
+use deepshare_experiments::{ExperimentError, quotas, sharing, when_to_share};
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: deepshare-experiments quotas|sharing SEEDS DATA_FOLDER";
+const USAGE: &str = "usage: deepshare-experiments quotas|sharing|when-to-share SEEDS DATA_FOLDER";
+
+type Page = fn(&Path, u64) -> Result<String, ExperimentError>;
+
+/// Experiments by name.
+const PAGES: [(&str, Page); 3] =
+    [("quotas", quotas::page), ("sharing", sharing::page), ("when-to-share", when_to_share::page)];
+
+fn page(arguments: &[&str]) -> Result<String, String> {
+    let &[experiment, seeds, data] = arguments else { return Err(USAGE.to_owned()) };
+    let known = PAGES.iter().find(|(name, _)| *name == experiment);
+    let (_, page) = known.ok_or_else(|| USAGE.to_owned())?;
+    let seeds = seeds.parse().map_err(|_| format!("{seeds:?} is not a count\n{USAGE}"))?;
+    page(Path::new(data), seeds).map_err(|error| error.to_string())
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let page = match arguments.as_slice() {
-        [experiment @ ("quotas" | "sharing"), seeds, data] => match seeds.parse() {
-            Ok(seeds) => {
-                let page = if *experiment == "quotas" { quotas::page } else { sharing::page };
-                page(Path::new(data), seeds).map_err(|error| error.to_string())
-            }
-            Err(_) => Err(format!("{seeds:?} is not a count\n{USAGE}")),
-        },
-        _ => Err(USAGE.to_owned()),
-    };
-    match page {
+    match page(&arguments) {
         Ok(page) => {
             print!("{page}");
             ExitCode::SUCCESS
