@@ -127,7 +127,7 @@ fn with_gangs_it_is_shortest_job_first_that_passes_over_who_does_not_fit() {
 }
 
 #[test]
-fn below_the_bound_some_pair_pays_and_above_one_and_a_half_equals_do_not() {
+fn below_the_bound_pairs_pay_and_the_fewer_the_more_they_are_slowed() {
     let cluster = cluster(SLACK);
     let trace = jobs(1, 1);
     let formed = |slowdown| {
