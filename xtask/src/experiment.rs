@@ -27,9 +27,20 @@ const WHEN_TO_SHARE: Marks = Marks {
     end: "<!-- written by `cargo xtask experiment when-to-share --write`: end -->",
 };
 
+/// Part of the page that the experiment on limits of slowdown writes.
+const SLOWDOWN_LIMITS: Marks = Marks {
+    page: "docs/results/slowdown-limits.md",
+    begin: "<!-- written by `cargo xtask experiment slowdown-limits --write`: begin -->",
+    end: "<!-- written by `cargo xtask experiment slowdown-limits --write`: end -->",
+};
+
 /// Experiments and the pages they write.
-const EXPERIMENTS: [(&str, &Marks); 3] =
-    [("quotas", &QUOTAS), ("sharing", &SHARING), ("when-to-share", &WHEN_TO_SHARE)];
+const EXPERIMENTS: [(&str, &Marks); 4] = [
+    ("quotas", &QUOTAS),
+    ("sharing", &SHARING),
+    ("when-to-share", &WHEN_TO_SHARE),
+    ("slowdown-limits", &SLOWDOWN_LIMITS),
+];
 
 struct Options {
     experiment: (&'static str, &'static Marks),

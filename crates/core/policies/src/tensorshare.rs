@@ -127,13 +127,11 @@ impl Policy for TensorShare {
 
     fn round(&mut self, draft: &mut Draft<'_>) {
         part_degraded(draft);
+        let parted = if self.guards() { self.guard(draft) } else { Vec::new() };
         match self.settings.mode {
             SharingMode::Never => serve_with_skip(draft),
             SharingMode::Ordinary | SharingMode::Reactive => self.fill(draft),
-            SharingMode::Predicted | SharingMode::Always => self.serve_chosen(draft),
-        }
-        if self.guards() {
-            self.guard(draft);
+            SharingMode::Predicted | SharingMode::Always => self.serve_chosen(draft, &parted),
         }
     }
 }

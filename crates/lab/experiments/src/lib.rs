@@ -2,13 +2,15 @@
 //! the documentation, with seeds and inputs named.
 //!
 //! [`quotas`] asks what DeepShare's quota assurance is worth on the published Venus month,
-//! [`sharing`] what sharing GPUs is, [`when_to_share`] when it pays (SJF-BSBF).
+//! [`sharing`] what sharing GPUs is, [`when_to_share`] when it pays (SJF-BSBF), [`slowdown_limits`] what a
+//! limit of slowdown for each job is.
 
 mod cases;
 mod figures;
 mod month;
 pub mod quotas;
 pub mod sharing;
+pub mod slowdown_limits;
 mod tables;
 pub mod when_to_share;
 

@@ -1,16 +1,21 @@
 //! The program that `cargo xtask experiment` runs; not meant for people.
 
-use deepshare_experiments::{ExperimentError, quotas, sharing, when_to_share};
+use deepshare_experiments::{ExperimentError, quotas, sharing, slowdown_limits, when_to_share};
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: deepshare-experiments quotas|sharing|when-to-share SEEDS DATA_FOLDER";
+const USAGE: &str = "usage: deepshare-experiments quotas|sharing|when-to-share|slowdown-limits \
+                     SEEDS DATA_FOLDER";
 
 type Page = fn(&Path, u64) -> Result<String, ExperimentError>;
 
 /// Experiments by name.
-const PAGES: [(&str, Page); 3] =
-    [("quotas", quotas::page), ("sharing", sharing::page), ("when-to-share", when_to_share::page)];
+const PAGES: [(&str, Page); 4] = [
+    ("quotas", quotas::page),
+    ("sharing", sharing::page),
+    ("when-to-share", when_to_share::page),
+    ("slowdown-limits", slowdown_limits::page),
+];
 
 fn page(arguments: &[&str]) -> Result<String, String> {
     let &[experiment, seeds, data] = arguments else { return Err(USAGE.to_owned()) };

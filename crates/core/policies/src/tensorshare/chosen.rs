@@ -4,7 +4,7 @@ use super::{TensorShare, fits, hosts_for, predicted, profiles, refuse_pair};
 use crate::pairing::{Edge, Member, Past, gain, is_within, max_weight_matching, ratio};
 use crate::tensorshare::{Partners, SharingMode};
 use deepshare_engine::{Draft, PairRefusal, Reason, State};
-use deepshare_model::{AttemptId, JobId, Span};
+use deepshare_model::{AttemptId, JobId, ProfileClassId, Span};
 use std::collections::BTreeMap;
 
 /// A job that nobody has estimated counts as so much work left.
@@ -20,10 +20,12 @@ enum Match {
 }
 
 impl TensorShare {
-    /// Serves the first waiting jobs, those of a pair together; then the rest on free GPUs.
-    pub(super) fn serve_chosen(&self, draft: &mut Draft<'_>) {
+    /// Serves the first waiting jobs, those of a pair together; then the rest on free GPUs. Pairs of
+    /// the kinds `parted` in this round are not formed: what was seen of them is in the table only
+    /// after it.
+    pub(super) fn serve_chosen(&self, draft: &mut Draft<'_>, parted: &[[ProfileClassId; 2]]) {
         let window = self.first_waiting(draft);
-        let (matches, refusals) = self.matches(draft.state(), &window);
+        let (matches, refusals) = self.matches(draft.state(), &window, parted);
         for &job in &window {
             if !draft.state().job(job).is_waiting() {
                 continue;
@@ -102,6 +104,7 @@ impl TensorShare {
         &self,
         state: &State,
         window: &[JobId],
+        parted: &[[ProfileClassId; 2]],
     ) -> (BTreeMap<JobId, Match>, BTreeMap<JobId, PairRefusal>) {
         let mut edges: Vec<Edge> = Vec::new();
         let mut hosts: BTreeMap<AttemptId, u32> = BTreeMap::new();
@@ -110,7 +113,7 @@ impl TensorShare {
         for (index, &job) in window.iter().enumerate() {
             let mut refuse = |refusal| _ = refusals.entry(job).or_insert(refusal);
             if self.settings.partners != Partners::Waiting {
-                for (host, weight) in self.best_hosts(state, job, &mut refuse) {
+                for (host, weight) in self.best_hosts(state, job, parted, &mut refuse) {
                     let next = waiting + hosts.len() as u32;
                     let b = *hosts.entry(host).or_insert(next);
                     edges.push(Edge { a: index as u32, b, weight });
@@ -119,7 +122,7 @@ impl TensorShare {
             if self.settings.partners != Partners::Running {
                 for (other, &second) in window.iter().enumerate().skip(index + 1) {
                     let pair = [job, second];
-                    if !are_alike(state, pair) {
+                    if !are_alike(state, pair) || is_one_of(parted, state, pair) {
                         continue;
                     }
                     match self.weigh(state, pair) {
@@ -158,10 +161,12 @@ impl TensorShare {
         &self,
         state: &State,
         job: JobId,
+        parted: &[[ProfileClassId; 2]],
         refuse: &mut impl FnMut(PairRefusal),
     ) -> Vec<(AttemptId, i64)> {
         let mut best: Vec<(i64, AttemptId)> = Vec::new();
-        for host in hosts_for(state, job) {
+        let hosts = hosts_for(state, job);
+        for host in hosts.filter(|host| !is_one_of(parted, state, [job, host.job])) {
             match self.weigh(state, [job, host.job]) {
                 Ok(weight) if weight > 0 => best.push((weight, host.id)),
                 Ok(_) => {}
@@ -211,6 +216,12 @@ impl TensorShare {
 pub(super) fn past(state: &State, job: JobId) -> Past {
     let (ran, done) = (state.served(job), state.progress(job));
     Past { ran_s: ran.as_secs_f64(), worked_s: done.as_secs_f64() }
+}
+
+/// Whether two jobs are a pair of one of these kinds.
+fn is_one_of(kinds: &[[ProfileClassId; 2]], state: &State, jobs: [JobId; 2]) -> bool {
+    let kind = profiles(state, jobs);
+    kind.is_some_and(|[one, other]| kinds.contains(&[one, other]) || kinds.contains(&[other, one]))
 }
 
 /// Whether two waiting jobs could share any devices at all.

@@ -1,10 +1,10 @@
 //! The guard: a pair is parted when one of the two has been slowed down as much as it accepts.
 
 use super::chosen::past;
-use super::{TensorShare, may_be_asked};
+use super::{TensorShare, may_be_asked, profiles};
 use crate::pairing::{Member, Past, SlowdownCheck, is_within, ratio};
 use deepshare_engine::{Attempt, Draft, EvictReason, State};
-use deepshare_model::{AttemptId, JobId, Span, Time};
+use deepshare_model::{AttemptId, JobId, ProfileClassId, Span, Time};
 
 /// What a stop costs a job: what is reckoned with, as nobody says before.
 const RESTART_S: f64 = 60.0;
@@ -20,8 +20,10 @@ enum Verdict {
 }
 
 impl TensorShare {
-    /// Looks at every pair, parts those that have to, and asks to be called when the next may.
-    pub(super) fn guard(&self, draft: &mut Draft<'_>) {
+    /// Looks at every pair, parts those that have to, and asks to be called when the next may. The
+    /// kinds of pairs that were parted.
+    pub(super) fn guard(&self, draft: &mut Draft<'_>) -> Vec<[ProfileClassId; 2]> {
+        let mut parted = Vec::new();
         let state = draft.state();
         let joined = state.live(draft.pool()).filter(|attempt| attempt.running_since.is_some());
         let pairs: Vec<[AttemptId; 2]> = joined
@@ -41,9 +43,14 @@ impl TensorShare {
             }
             match self.verdict(draft, pair) {
                 Verdict::GoesOn => draft.look_at_pairs(draft.now() + AGAIN),
-                Verdict::Stops(of) => draft.revoke(pair[of], EvictReason::SlowdownLimit),
+                Verdict::Stops(of) => {
+                    let jobs = pair.map(|id| draft.state().attempt(id).job);
+                    parted.extend(profiles(draft.state(), jobs));
+                    draft.revoke(pair[of], EvictReason::SlowdownLimit);
+                }
             }
         }
+        parted
     }
 
     /// When the running time of one of the two so far is at its limit, if they go on; `None` if

@@ -1,0 +1,150 @@
+//! The queue that every cell runs: lengths of Philly, Poisson arrivals, 16 nodes of 4 GPUs.
+
+use crate::ExperimentError;
+use deepshare_model::{Class, GpuTypeId, Outcome, Span, TenantId, Time, UserId};
+use deepshare_trace::{Cluster, NodeEntry, ReadOptions, Trace, TraceJob, read_trace};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::path::Path;
+
+/// Jobs of a queue.
+pub const JOBS: usize = 1_000;
+/// Nodes, and GPUs of each.
+const NODES: (usize, u32) = (16, 4);
+/// Shortest and longest job, s: 10 minutes and 10 hours.
+const LENGTHS_S: (u64, u64) = (600, 36_000);
+/// Jobs of 1, 2 and 4 workers, per cent.
+const WORKERS: [(u32, u32); 3] = [(1, 60), (2, 25), (4, 15)];
+/// Work that arrives, over what the GPUs can do one job at a time.
+const OFFERED: f64 = 1.2;
+
+/// Seeds of the streams, so that none disturbs another.
+const PURPOSE: u64 = 0x534c_4f57;
+const SIZES: u64 = 0x5349_5a45;
+
+/// Lengths of jobs as Philly had them.
+pub struct Lengths {
+    all: Vec<Span>,
+    history: Trace,
+}
+
+impl Lengths {
+    /// The history's lengths from 10 minutes to 10 hours.
+    ///
+    /// # Errors
+    /// If the data folder does not have the file.
+    pub fn philly(data: &Path) -> Result<Lengths, ExperimentError> {
+        let file = data.join("philly").join("philly.csv.zst");
+        let mut history = read_trace(&file, &ReadOptions::default())?;
+        let (least, most) = LENGTHS_S;
+        let within = Span::from_secs(least)..=Span::from_secs(most);
+        let lengths = history.jobs.iter().map(|job| job.duration);
+        let all = lengths.filter(|length| within.contains(length)).collect();
+        history.jobs.clear();
+        Ok(Lengths { all, history })
+    }
+
+    fn mean_s(&self) -> f64 {
+        let sum: f64 = self.all.iter().map(|length| length.as_secs_f64()).sum();
+        sum / self.all.len().max(1) as f64
+    }
+
+    /// The queue of a seed.
+    pub fn queue(&self, seed: u64) -> Trace {
+        let mut rng = stream(seed, PURPOSE);
+        let work =
+            self.mean_s() * WORKERS.map(|(of, share)| f64::from(of * share)).iter().sum::<f64>();
+        let gpus = f64::from(NODES.1) * NODES.0 as f64;
+        let between_s = work / 100.0 / (gpus * OFFERED);
+        let mut at_s = 0.0;
+        let jobs = (1..=JOBS).map(|row| {
+            at_s -= between_s * libm::log(1.0 - rng.random_range(0.0..1.0));
+            let length = self.all[rng.random_range(0..self.all.len())];
+            job(row, at_s, workers(rng.random_range(0..100)), length)
+        });
+        let jobs = jobs.collect();
+        let (tenants, users) = (vec!["lab".to_owned()], vec!["lab".to_owned()]);
+        Trace { jobs, tenants, users, gpu_types: vec!["gpu".to_owned()], ..self.history.clone() }
+    }
+
+    /// What a queue is, in words.
+    pub fn describe(&self) -> String {
+        let (nodes, each) = NODES;
+        let workers = WORKERS.map(|(of, share)| format!("{share} % {of}"));
+        format!(
+            "{JOBS} jobs a seed on {nodes} nodes of {each} GPUs, one pool without quotas. Lengths are \
+             drawn from the {} jobs of Philly that ran 10 minutes to 10 hours (mean {:.0} s), workers \
+             are {}, arrivals Poisson with an offered load of {OFFERED}.",
+            self.all.len(),
+            self.mean_s(),
+            workers.join(", "),
+        )
+    }
+}
+
+/// A random stream of a seed.
+pub fn stream(seed: u64, purpose: u64) -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// The workers of a job, by a number from 0 to 99.
+fn workers(drawn: u32) -> u32 {
+    let mut below = 0;
+    let found = WORKERS.iter().find(|(_, share)| {
+        below += share;
+        drawn < below
+    });
+    found.map_or(1, |&(workers, _)| workers)
+}
+
+fn job(row: usize, at_s: f64, gpus: u32, duration: Span) -> TraceJob {
+    TraceJob {
+        id: row.to_string(),
+        tenant: TenantId(0),
+        user: UserId(0),
+        gpus,
+        gpu_type: None,
+        cpu_milli: 0,
+        memory_mib: 0,
+        gpu_memory_mib: 0,
+        submit: Time((at_s * 1e6) as u64),
+        duration,
+        outcome: Outcome::Succeeded,
+        class: Some(Class::Guaranteed),
+        priority: 0,
+        requested_time: None,
+        cancel: None,
+        hold_until: None,
+        slowdown_limit_milli: 0,
+        row: row as u64,
+    }
+}
+
+/// The machines, with so much memory on each GPU.
+pub fn cluster(gpu_memory_mib: u32) -> Cluster {
+    let node = |number: usize| NodeEntry {
+        name: format!("node-{number}"),
+        tenant: None,
+        gpu_type: GpuTypeId(0),
+        gpus: NODES.1,
+        gpu_memory_mib,
+        cpu_milli: None,
+        memory_mib: None,
+    };
+    let gpu_types = vec!["gpu".to_owned()];
+    Cluster { tenants: Vec::new(), nodes: (0..NODES.0).map(node).collect(), gpu_types }
+}
+
+/// Run times as somebody guesses them: true ones times a lognormal error with this deviation of the
+/// logarithm.
+pub fn guesses(trace: &Trace, sigma: f64, seed: u64) -> Vec<Span> {
+    let mut rng = stream(seed, SIZES);
+    let mut normal = move || {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - rng.random_range(0.0..1.0)));
+        radius * libm::cos(core::f64::consts::TAU * rng.random_range(0.0..1.0))
+    };
+    let guess = |job: &TraceJob| {
+        Span((job.duration.0 as f64 * libm::exp(sigma * normal())).max(1.0) as u64)
+    };
+    trace.jobs.iter().map(guess).collect()
+}
