@@ -25,7 +25,8 @@ impl TensorShare {
     /// after it.
     pub(super) fn serve_chosen(&self, draft: &mut Draft<'_>, parted: &[[ProfileClassId; 2]]) {
         let window = self.first_waiting(draft);
-        let (matches, refusals) = self.matches(draft.state(), &window, parted);
+        let free = draft.free_gpus() > 0;
+        let (matches, refusals) = self.matches(draft.state(), (&window, free), parted);
         for &job in &window {
             if !draft.state().job(job).is_waiting() {
                 continue;
@@ -100,10 +101,11 @@ impl TensorShare {
     }
 
     /// The best matching of the waiting jobs, and why those that could have had a partner have none.
+    /// If no GPU is `free`, none of them can start beside another.
     fn matches(
         &self,
         state: &State,
-        window: &[JobId],
+        (window, free): (&[JobId], bool),
         parted: &[[ProfileClassId; 2]],
     ) -> (BTreeMap<JobId, Match>, BTreeMap<JobId, PairRefusal>) {
         let mut edges: Vec<Edge> = Vec::new();
@@ -134,6 +136,10 @@ impl TensorShare {
                     }
                 }
             }
+        }
+        // What no device is there for need not be matched, and that is most of the cost.
+        if hosts.is_empty() && !free {
+            return (BTreeMap::new(), refusals);
         }
         let running: Vec<AttemptId> = {
             let mut by_vertex: Vec<_> =

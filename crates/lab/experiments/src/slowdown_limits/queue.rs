@@ -148,3 +148,40 @@ pub fn guesses(trace: &Trace, sigma: f64, seed: u64) -> Vec<Span> {
     };
     trace.jobs.iter().map(guess).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn workers_are_drawn_by_their_shares() {
+        let drawn: Vec<u32> = (0..100).map(workers).collect();
+        for (of, share) in WORKERS {
+            assert_eq!(drawn.iter().filter(|&&workers| workers == of).count(), share as usize);
+        }
+    }
+
+    #[test]
+    fn a_queue_is_as_it_is_described_and_another_with_each_seed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let data = std::env::var_os("DEEPSHARE_DATA");
+        let data = root.join(data.map_or_else(|| "../shared/data".into(), PathBuf::from));
+        if !data.join("philly/philly.csv.zst").exists() {
+            eprintln!("skipped: philly/philly.csv.zst is absent");
+            return;
+        }
+        let lengths = Lengths::philly(&data).unwrap();
+        let queue = lengths.queue(1);
+        assert_eq!((queue.jobs.len(), lengths.queue(1)), (JOBS, queue.clone()));
+        assert_ne!(lengths.queue(2), queue);
+        let last = queue.jobs.last().unwrap().submit.0 as f64 * 1e-6;
+        let offered = queue.gpu_time().as_gpu_secs() / (64.0 * last);
+        assert!((offered - OFFERED).abs() < 0.2, "{offered}");
+        let errors = guesses(&queue, 0.3, 1);
+        let log =
+            |(job, guess): (&TraceJob, &Span)| libm::log(guess.0 as f64 / job.duration.0 as f64);
+        let squares: f64 = queue.jobs.iter().zip(&errors).map(|both| log(both).powi(2)).sum();
+        assert!((libm::sqrt(squares / JOBS as f64) - 0.3).abs() < 0.03);
+    }
+}
