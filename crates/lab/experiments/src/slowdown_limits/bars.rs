@@ -44,12 +44,13 @@ pub fn judge(tables: &[Table]) -> String {
         &mut text,
         format!(
             "\n### What was promised\n\nWhere a scheduler with the true slowdowns saves at least \
-             {LEAST_SAVED} % of the GPU time and ordinary sharing takes at least {LEAST_VIOLATED} % of \
-             the jobs that share over their limit: fewer than {MOST_OVER} % over it **and** at least \
-             {LEAST_OF_POSSIBLE} % of that saving, told slowdowns with a mean error of {ERROR} on pairs \
-             not seen before. Clock: time on GPUs. Defaults: steady check, 70 % chance, guard, μ = 0.\n\n\
-             | table | limit | true slowdowns save, % | ordinary: over, % | over, % | of the saving, % | \
-             | 90 %, no guard: over, % | of the saving, % | |\n\
+             {LEAST_SAVED} % of the GPU time and ordinary sharing takes at least {LEAST_VIOLATED} \
+             % of the jobs that share over their limit: fewer than {MOST_OVER} % over it **and** \
+             at least {LEAST_OF_POSSIBLE} % of that saving, told slowdowns with a mean error of \
+             {ERROR} on pairs not seen before. Clock: time on GPUs. Defaults: steady check, 70 % \
+             chance, guard, μ = 0.\n\n\
+             | table | limit | true slowdowns save, % | ordinary: over, % | over, % | of the \
+             saving, % | | 90 %, no guard: over, % | of the saving, % | |\n\
              | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |\n"
         ),
     );
@@ -77,8 +78,8 @@ fn row(text: &mut String, table: &str, cell: &Cell) {
 fn held_out(text: &mut String, tables: &[Table]) {
     say(
         text,
-        "\n| table | mean error of predicted slowdowns | ≤ 0.08 | 70th percentile of held-out errors | \
-         90th |\n| --- | ---: | --- | ---: | ---: |\n",
+        "\n| table | mean error of predicted slowdowns | ≤ 0.08 | 70th percentile of held-out \
+         errors | 90th |\n| --- | ---: | --- | ---: | ---: |\n",
     );
     for table in tables {
         let ((reached, seventy), (_, ninety)) =

@@ -72,9 +72,9 @@ impl Lengths {
         let (nodes, each) = NODES;
         let workers = WORKERS.map(|(of, share)| format!("{share} % {of}"));
         format!(
-            "{JOBS} jobs a seed on {nodes} nodes of {each} GPUs, one pool without quotas. Lengths are \
-             drawn from the {} jobs of Philly that ran 10 minutes to 10 hours (mean {:.0} s), workers \
-             are {}, arrivals Poisson with an offered load of {OFFERED}.",
+            "{JOBS} jobs a seed on {nodes} nodes of {each} GPUs, one pool without quotas. Lengths \
+             are drawn from the {} jobs of Philly that ran 10 minutes to 10 hours (mean {:.0} s), \
+             workers are {}, arrivals Poisson with an offered load of {OFFERED}.",
             self.all.len(),
             self.mean_s(),
             workers.join(", "),

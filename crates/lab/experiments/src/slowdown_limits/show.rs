@@ -20,14 +20,15 @@ pub fn set_up(text: &mut String, lengths: &Lengths, tables: &[Table], off: f64) 
     say(
         text,
         format!(
-            " Run times are known where nothing else is said. Restarts cost 40 s; readings of a pair \
-             come every 10 s with 3 % noise. Jobs draw one of the pool's 29 configurations, for Lucid's \
-             table one of those that it has measured. The auditor is on in seed 1. The pool's own pairs \
-             are Gavel's on V100 (largest difference to the file in the data folder: {off:.4}).\n\n\
-             Slowest over fastest partner: of each configuration, over partners that fit into memory \
-             beside it. The paper's 3.7 is such a figure of its own table.\n\n\
-             | table | configurations | measured pairs, % | slowest / fastest partner: most | median | \
-             pairs within 1.1, % | 1.3, % | 2.0, % |\n\
+            " Run times are known where nothing else is said. Restarts cost 40 s; readings of a \
+             pair come every 10 s with 3 % noise. Jobs draw one of the pool's 29 configurations, \
+             for Lucid's table one of those that it has measured. The auditor is on in seed 1. \
+             The pool's own pairs are Gavel's on V100 (largest difference to the file in the data \
+             folder: {off:.4}).\n\n\
+             Slowest over fastest partner: of each configuration, over partners that fit into \
+             memory beside it. The paper's 3.7 is such a figure of its own table.\n\n\
+             | table | configurations | measured pairs, % | slowest / fastest partner: most | \
+             median | pairs within 1.1, % | 1.3, % | 2.0, % |\n\
              | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
         ),
     );
@@ -46,10 +47,10 @@ pub fn set_up(text: &mut String, lengths: &Lengths, tables: &[Table], off: f64) 
     }
 }
 
-const COLUMNS: &str = "| limit | | over, % of sharing | with waiting after a stop | over, % of all | with \
-     waiting after a stop | GPU time saved, % | of the saving of true slowdowns, % | pairs | parted | JCT \
-     increase, % | of jobs that shared, % | inconsistency, max / min | variation | makespan, h | mean JCT, \
-     h |\n| ---: | --- |";
+const COLUMNS: &str = "| limit | | over, % of sharing | with waiting after a stop | over, % of \
+    all | with waiting after a stop | GPU time saved, % | of the saving of true slowdowns, % | \
+    pairs | parted | JCT increase, % | of jobs that shared, % | inconsistency, max / min | \
+    variation | makespan, h | mean JCT, h |\n| ---: | --- |";
 
 /// Every line of every limit of a table.
 pub fn table(text: &mut String, table: &Table) {
@@ -102,12 +103,12 @@ pub fn reactive_by_length(text: &mut String, tables: &[Table]) {
     say(
         text,
         format!(
-            "\n### Over the limit by length\n\nPer cent of the jobs of a length that shared. A minute of \
-             readings and a restart are much of a short job. *Stopped*: of those over the limit, the \
-             jobs that were stopped at least once.\n\n\
-             | table | limit | reactive: < {short} min | {short}–{long} min | > {long} min | stopped, % | \
-             the default: < {short} min | {short}–{long} min | > {long} min | over, jobs | of them \
-             stopped |\n| --- |{}\n",
+            "\n### Over the limit by length\n\nPer cent of the jobs of a length that shared. A \
+             minute of readings and a restart are much of a short job. *Stopped*: of those over \
+             the limit, the jobs that were stopped at least once.\n\n\
+             | table | limit | reactive: < {short} min | {short}–{long} min | > {long} min | \
+             stopped, % | the default: < {short} min | {short}–{long} min | > {long} min | over, \
+             jobs | of them stopped |\n| --- |{}\n",
             " ---: |".repeat(10)
         ),
     );
@@ -137,8 +138,8 @@ pub fn reactive_by_length(text: &mut String, tables: &[Table]) {
 pub fn refusals(text: &mut String, tables: &[Table]) {
     say(
         text,
-        "\n### Refused pairs\n\nTimes that a job asked for a partner in vain, by the reason of the first \
-         that refused it; the default, mean over seeds.\n\n",
+        "\n### Refused pairs\n\nTimes that a job asked for a partner in vain, by the reason of \
+         the first that refused it; the default, mean over seeds.\n\n",
     );
     let names: Vec<&String> = {
         let refused = tables.iter().flat_map(|table| &table.cells);
