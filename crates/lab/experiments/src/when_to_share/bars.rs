@@ -66,9 +66,9 @@ fn below_tiresias(text: &mut String, grid: &Grid) {
             say(text, format!("| {bar} | {shown} % | {kept} |\n"));
             let bar = "for the record: the paper's 27 to 33 %";
             say(text, format!("| {at}, {bar} | {shown} % | {} |\n", against_paper(gain)));
-            let delay = grid.less_delay(key(Line::Bsbf), key(Line::Tiresias)).show(1);
-            let bar = "for the record: JCT − duration below Tiresias'";
-            say(text, format!("| {at}, {bar} | {delay} % | |\n"));
+            let most = grid.most_to_gain(key(Line::Tiresias)).show(1);
+            let bar = "for the record: what there is to gain, were nobody to wait";
+            say(text, format!("| {at}, {bar} | {most} % | |\n"));
         }
     }
 }

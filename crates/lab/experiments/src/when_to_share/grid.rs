@@ -104,13 +104,10 @@ impl Grid {
         self.paired([key], |[jct]| jct)
     }
 
-    /// How much of what one adds to durations another does not, per cent.
-    pub(super) fn less_delay(&self, one: Key, other: Key) -> Interval {
-        let of = |(one, other): (&Outcome, &Outcome)| {
-            Some(100.0 * (1.0 - (one.jct_s - one.duration_s) / (other.jct_s - other.duration_s)))
-        };
-        let pairs = self.of(one).iter().zip(self.of(other));
-        Interval::of(pairs.map(of)).expect("there is a seed")
+    /// How far below a line's mean completion time the mean duration is, per cent: nobody can gain more.
+    pub(super) fn most_to_gain(&self, key: Key) -> Interval {
+        let of = |run: &Outcome| Some(100.0 * (1.0 - run.duration_s / run.jct_s));
+        Interval::of(self.of(key).iter().map(of)).expect("there is a seed")
     }
 
     /// Mean duration, s.
