@@ -23,9 +23,9 @@
 
 mod offers;
 
-use crate::pairing::{Split, best_split, sharing_pays, t_apart, t_together};
+use crate::pairing::{Split, best_split, sharing_pays, t_apart, t_together, t_together_split};
 use deepshare_engine::{Draft, PairBound, PairRefusal, PairTest, Policy, Rank, Reason, State};
-use deepshare_model::{JobId, Span};
+use deepshare_model::{JobId, Retention, Span};
 use offers::{Field, Offer};
 use serde::{Deserialize, Serialize};
 
@@ -186,7 +186,13 @@ impl SjfSharing {
                 apart_s: apart,
             }),
         };
-        let Some(best) = best else { return Err((PairTest::Benefit, bound)) };
+        let Some(best) = best else {
+            // In the fewest steps that memory allows: more only take longer.
+            let pace = training.map_or(Retention::WHOLE, |training| training.pace(fewest));
+            let together = seconds(t_together_split(newcomer, pace, resident));
+            let bound = PairBound::MeanCompletion { together, apart: seconds(apart) };
+            return Err((PairTest::Benefit, bound));
+        };
         let gained = |shared_by: u32| {
             let gained = (best.apart_s - best.together_s) / f64::from(shared_by.max(1));
             // What gains most counts least.

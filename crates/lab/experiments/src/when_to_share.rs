@@ -1,5 +1,5 @@
 //! When sharing GPUs pays: SJF-BSBF beside SJF-FFS, SJF, SRTF and Tiresias, over offered load and over
-//! what two jobs do to each other, on jobs of Microsoft Philly's busiest days.
+//! what two jobs do to each other, on jobs of Microsoft Philly's busiest windows.
 
 mod bars;
 mod grid;
@@ -10,7 +10,7 @@ mod truth;
 
 use crate::ExperimentError;
 use grid::Grid;
-use jobs::Days;
+use jobs::Windows;
 use std::path::Path;
 
 /// Jobs of a run.
@@ -29,10 +29,10 @@ const SLOWDOWNS: [u32; 11] =
 /// # Errors
 /// See [`ExperimentError`].
 pub fn page(data: &Path, seeds: u64) -> Result<String, ExperimentError> {
-    let days = Days::read(data)?;
-    let grid = Grid::run(&days, seeds)?;
+    let windows = Windows::read(data)?;
+    let grid = Grid::run(&windows, seeds)?;
     let mut text = bars::judge(&grid);
-    tables::setup(&mut text, &days);
+    tables::setup(&mut text, &windows);
     tables::main(&mut text, &grid);
     tables::surface(&mut text, &grid);
     tables::orders(&mut text, &grid);

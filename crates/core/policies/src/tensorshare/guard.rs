@@ -47,6 +47,8 @@ impl TensorShare {
                     let jobs = pair.map(|id| draft.state().attempt(id).job);
                     parted.extend(profiles(draft.state(), jobs));
                     draft.revoke(pair[of], EvictReason::SlowdownLimit);
+                    // The world may refuse.
+                    draft.look_at_pairs(draft.now() + AGAIN);
                 }
             }
         }

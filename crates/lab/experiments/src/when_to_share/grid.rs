@@ -1,6 +1,6 @@
 //! All runs, and what is compared of them.
 
-use super::jobs::{Days, at_load};
+use super::jobs::{Windows, at_load};
 use super::lines::{Cell, Key};
 use super::truth::{Models, Pairs};
 use crate::ExperimentError;
@@ -60,7 +60,7 @@ impl Grid {
     ///
     /// # Errors
     /// If a run fails.
-    pub(super) fn run(days: &Days, seeds: u64) -> Result<Grid, ExperimentError> {
+    pub(super) fn run(windows: &Windows, seeds: u64) -> Result<Grid, ExperimentError> {
         let options = ClusterOptions::default();
         let cluster =
             read_cluster_from("cluster-64.toml", Cursor::new(CLUSTER.as_bytes()), options)?;
@@ -69,7 +69,7 @@ impl Grid {
         let cells: Vec<(Cell, u64)> = cells.collect();
         let ran: Result<Vec<_>, ExperimentError> = cells
             .into_par_iter()
-            .map(|(cell, seed)| run_cell(cell, seed, days, cluster, models))
+            .map(|(cell, seed)| run_cell(cell, seed, windows, cluster, models))
             .collect();
         let mut outcomes: BTreeMap<Key, Vec<Outcome>> = BTreeMap::new();
         for (key, outcome) in ran?.into_iter().flatten() {
@@ -124,11 +124,11 @@ impl Grid {
 fn run_cell(
     cell: Cell,
     seed: u64,
-    days: &Days,
+    windows: &Windows,
     cluster: &Cluster,
     models: &Models,
 ) -> Result<Vec<(Key, Outcome)>, ExperimentError> {
-    let trace = at_load(&days.draw(cell.jobs, seed), cluster.gpus(), cell.load_milli);
+    let trace = at_load(&windows.of_seed(cell.jobs, seed), cluster.gpus(), cell.load_milli);
     let assignment = models.drawn(&trace, cluster, seed)?;
     let mut truths: BTreeMap<Pairs, Option<SharedInterference>> = BTreeMap::new();
     let mut outcomes = Vec::new();

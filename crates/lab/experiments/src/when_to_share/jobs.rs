@@ -1,83 +1,90 @@
-//! Jobs of Philly's busiest days, drawn, and squeezed until they offer a load.
+//! Jobs of Philly's busiest windows, squeezed until they offer a load.
 
 use crate::ExperimentError;
 use deepshare_model::{Span, Time};
 use deepshare_trace::{ReadOptions, Trace, read_trace};
+use std::ops::Range;
 use std::path::Path;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Most GPUs of a job: those of the source's testbed, four servers of four.
-const WIDEST: u32 = 16;
+/// Most GPUs of a job: all there are.
+const WIDEST: u32 = 64;
 /// Most solo work of a job.
 const MOST_GPU_HOURS: u64 = 100;
-/// How many days there are to draw from; a seed draws from one of them.
-const DAYS: usize = 20;
-/// A day has at least as many jobs that may be drawn.
-const LEAST_JOBS: usize = 480;
-const DAY_US: u64 = 86_400_000_000;
+/// How many windows of a size there are, one for each seed.
+pub(super) const WINDOWS: usize = 20;
+/// Windows begin this many jobs apart.
+const STRIDE: usize = 60;
 
-/// A busy day.
-pub(super) struct Day {
-    /// Positions in the history of the jobs that may be drawn.
-    jobs: Vec<usize>,
-    /// Solo work of all those over what 64 GPUs can do in a day.
+/// So many jobs that followed each other.
+pub(super) struct Window {
+    jobs: Range<usize>,
+    /// Solo work over what 64 GPUs can do from the first arrival to the last.
     pub(super) offered: f64,
 }
 
-/// The busiest days of the history.
-pub(super) struct Days {
+/// The history, without the jobs that no window may have.
+pub(super) struct Windows {
     history: Trace,
-    /// The busiest first.
-    pub(super) busiest: Vec<Day>,
 }
 
-impl Days {
-    /// Reads the history and finds them: by solo work, of those with enough jobs.
+impl Windows {
+    /// Reads the history.
     ///
     /// # Errors
     /// If the folder does not have the file.
-    pub(super) fn read(data: &Path) -> Result<Days, ExperimentError> {
+    pub(super) fn read(data: &Path) -> Result<Windows, ExperimentError> {
         let path = data.join("philly/philly.csv.zst");
-        let history = read_trace(&path, &ReadOptions::default())?;
-        Ok(Days { busiest: busiest(&history), history })
+        Ok(Windows { history: eligible(read_trace(&path, &ReadOptions::default())?) })
     }
 
-    /// So many jobs of the day of a seed, at random: those with the least hashes.
-    pub(super) fn draw(&self, count: usize, seed: u64) -> Trace {
-        let day = &self.busiest[(seed as usize - 1) % self.busiest.len()];
-        let mut drawn = day.jobs.clone();
-        drawn.sort_by_key(|&job| xxh3_64_with_seed(&job.to_le_bytes(), seed));
-        drawn.truncate(count);
-        drawn.sort_unstable();
-        let jobs = drawn.into_iter().map(|job| self.history.jobs[job].clone()).collect();
-        Trace { jobs, ..self.history.clone() }
+    /// The jobs of the busiest window of so many, of the next, and so on.
+    pub(super) fn of_seed(&self, count: usize, seed: u64) -> Trace {
+        let busiest = self.busiest(count, WINDOWS);
+        self.trace(&busiest[(seed as usize - 1) % busiest.len()])
     }
 
-    /// GPUs that drawn jobs can ask for, and their solo work, GPU-hours.
+    /// The windows of so many jobs that offer most, the busiest first; none has a job of another.
+    pub(super) fn busiest(&self, count: usize, windows: usize) -> Vec<Window> {
+        let jobs = &self.history.jobs;
+        let window = |from: usize| {
+            let within = &jobs[from..from + count];
+            let work: u128 = within.iter().map(|job| job.duration.on(job.gpus).0).sum();
+            let span = within[count - 1].submit.0 - within[0].submit.0;
+            Window { jobs: from..from + count, offered: work as f64 / (64.0 * span.max(1) as f64) }
+        };
+        let last = jobs.len().saturating_sub(count);
+        let mut all: Vec<Window> = (0..=last).step_by(STRIDE).map(window).collect();
+        all.sort_by(|one, other| other.offered.total_cmp(&one.offered));
+        let mut chosen: Vec<Window> = Vec::new();
+        for window in all {
+            let apart = |other: &Window| {
+                window.jobs.end <= other.jobs.start || other.jobs.end <= window.jobs.start
+            };
+            if chosen.len() < windows && chosen.iter().all(apart) {
+                chosen.push(window);
+            }
+        }
+        chosen
+    }
+
+    /// The jobs of a window.
+    fn trace(&self, window: &Window) -> Trace {
+        Trace { jobs: self.history.jobs[window.jobs.clone()].to_vec(), ..self.history.clone() }
+    }
+
+    /// GPUs that jobs of windows can ask for, and their solo work, GPU-hours.
     pub(super) fn limits() -> (u32, u64) {
         (WIDEST, MOST_GPU_HOURS)
     }
 }
 
-fn busiest(history: &Trace) -> Vec<Day> {
+fn eligible(history: Trace) -> Trace {
     let most = Span::from_secs(MOST_GPU_HOURS * 3_600).on(1);
-    let mut days: Vec<(u128, Vec<usize>)> = Vec::new();
-    for (position, job) in history.jobs.iter().enumerate() {
-        let work = job.duration.on(job.gpus);
-        if job.gpus > WIDEST || job.duration.is_zero() || work > most {
-            continue;
-        }
-        let day = (job.submit.0 / DAY_US) as usize;
-        days.resize_with(days.len().max(day + 1), Default::default);
-        days[day].0 += work.0;
-        days[day].1.push(position);
-    }
-    days.retain(|(_, jobs)| jobs.len() >= LEAST_JOBS);
-    days.sort_by_key(|&(work, _)| std::cmp::Reverse(work));
-    days.truncate(DAYS);
-    let capacity = 64.0 * DAY_US as f64;
-    let day = |(work, jobs)| Day { jobs, offered: work as f64 / capacity };
-    days.into_iter().map(day).collect()
+    let mut history = history;
+    history.jobs.retain(|job| {
+        job.gpus <= WIDEST && !job.duration.is_zero() && job.duration.on(job.gpus) <= most
+    });
+    history
 }
 
 /// The same jobs in the same rhythm, from the first to the last in just the time in which `gpus` do
@@ -117,25 +124,18 @@ mod tests {
     }
 
     #[test]
-    fn days_with_enough_jobs_go_by_their_solo_work() {
-        let days = busiest(&history());
-        let jobs: Vec<usize> = days.iter().map(|day| day.jobs.len()).collect();
-        assert_eq!(jobs, [500, 600]);
-        assert!((days[0].offered - 1_000.0 / (64.0 * 24.0)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_seed_draws_from_its_day_in_order_and_again_the_same() {
-        let history = history();
-        let days = Days { busiest: busiest(&history), history };
-        let [one, other] = [1, 2].map(|seed| days.draw(240, seed));
-        assert!(one.jobs.iter().all(|job| job.gpus == 2));
-        assert!(other.jobs.iter().all(|job| job.gpus == 1));
-        assert_eq!(days.draw(240, 1), one);
-        assert_ne!(days.draw(240, 3), one);
-        assert!(one.jobs.is_sorted_by_key(|job| job.submit));
-        let more = days.draw(480, 1);
-        assert!(one.jobs.iter().all(|job| more.jobs.contains(job)));
+    fn the_busiest_windows_have_no_job_in_common_and_none_that_may_not_be_there() {
+        let windows = Windows { history: eligible(history()) };
+        assert_eq!(windows.history.jobs.len(), 600 + 500 + 1);
+        let busiest = windows.busiest(240, 3);
+        assert!(busiest.is_sorted_by(|one, other| one.offered >= other.offered));
+        // The 500 jobs of an hour on two GPUs each, one a second.
+        assert!(busiest[0].jobs.start >= 600 && busiest[0].jobs.end <= 1_100);
+        let trace = windows.trace(&busiest[0]);
+        assert!(trace.jobs.len() == 240 && trace.jobs.iter().all(|job| job.gpus == 2));
+        let mut starts: Vec<usize> = busiest.iter().map(|window| window.jobs.start).collect();
+        starts.sort_unstable();
+        assert!(starts.windows(2).all(|pair| pair[0] + 240 <= pair[1]));
     }
 
     #[test]

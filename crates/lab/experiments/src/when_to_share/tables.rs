@@ -1,7 +1,7 @@
 //! The tables of the page.
 
 use super::grid::{Grid, Outcome};
-use super::jobs::Days;
+use super::jobs::{WINDOWS, Windows};
 use super::lines::{Cell, Line};
 use super::truth::{Pairs, TABLES};
 use super::{JOBS, LOADS, SLOWDOWNS};
@@ -45,21 +45,24 @@ fn each_cell(mut of: impl FnMut(String, Pairs, Cell)) {
     }
 }
 
-/// What the days are like.
-pub(super) fn setup(text: &mut String, days: &Days) {
-    let mut offered: Vec<f64> = days.busiest.iter().map(|day| day.offered).collect();
-    offered.sort_by(f64::total_cmp);
-    let (gpus, hours) = Days::limits();
-    let [least, middle, most] =
-        [0, offered.len() / 2, offered.len() - 1].map(|position| offered[position]);
-    say(
-        text,
-        format!(
-            "\nThe {} busiest days of Philly offer 64 GPUs a load of {least:.1} to {most:.1} (median \
-             {middle:.1}), counting jobs of up to {gpus} GPUs and {hours} GPU-hours.\n",
-            days.busiest.len(),
-        ),
-    );
+/// What the windows are like.
+pub(super) fn setup(text: &mut String, windows: &Windows) {
+    let (gpus, hours) = Windows::limits();
+    for count in JOBS {
+        let busiest = windows.busiest(count, WINDOWS);
+        let offered: Vec<f64> = busiest.iter().map(|window| window.offered).collect();
+        let [most, middle, least] =
+            [0, offered.len() / 2, offered.len() - 1].map(|position| offered[position]);
+        say(
+            text,
+            format!(
+                "\nThe {} busiest windows of {count} jobs offer 64 GPUs a load of {least:.1} to \
+                 {most:.1} (median {middle:.1}), counting jobs of up to {gpus} GPUs and {hours} \
+                 GPU-hours.\n",
+                offered.len(),
+            ),
+        );
+    }
 }
 
 /// Completion times, ratios and whose the gain is, for each table and number of jobs.
