@@ -32,11 +32,15 @@ fn the_table_names_everything_a_reader_must_know() {
         ["easy-backfill", "oracle"],
         ["conservative-backfill", "oracle"],
         ["elastic-quota", "-"],
+        ["sjf-bsbf", "oracle"],
+        ["sjf-ffs", "oracle"],
+        ["tensorshare", "oracle"],
+        ["gandiva", "-"],
         ["deepshare", "running-mean"],
     ];
     let first = rows.iter().position(|row| row == &expected[0]).expect("fifo has a row");
-    assert_eq!(rows[first..first + 10], expected);
-    assert_eq!(rows[first + 10][0], "lower-bound");
+    assert_eq!(rows[first..first + expected.len()], expected);
+    assert_eq!(rows[first + expected.len()][0], "lower-bound");
     assert!(done.out.lines().all(|line| line.chars().count() <= 100), "{}", done.out);
     assert!(done.err.contains("examples/trace.csv: 32 of 32 rows are jobs"), "{}", done.err);
 }
@@ -300,7 +304,8 @@ fn a_file_of_estimates_is_named_and_only_where_it_is_used() {
         .map(|r| r["estimates"].as_str().unwrap())
         .collect();
     let file = "guess.csv";
-    assert_eq!(named, ["none", file, file, file, "none", file, file, file, "none", file]);
+    let alone = ["none", file, file, file, "none", file, file, file, "none"];
+    assert_eq!(named, [&alone[..], &[file, file, file, "none", file]].concat());
 }
 
 #[test]
