@@ -48,12 +48,13 @@ impl RetentionTable {
     }
 
     /// The slowdown (1/ρ, 1 or more) of a job of class `own` beside one of class `other` that is not
-    /// exceeded with this chance, in per cent; `None` if the table does not know them.
+    /// exceeded with this chance, in per cent, and never less than predicted; `None` if the table does
+    /// not know them.
     pub fn slowdown(&self, own: ProfileClassId, other: ProfileClassId, chance: u32) -> Option<f64> {
         let predicted = 1.0 / self.get(own, other)?.as_f64();
         let last = self.errors_ppm.len().saturating_sub(1);
         let error = self.errors_ppm.get((chance as usize).min(last)).copied().unwrap_or(0);
-        Some((predicted + f64::from(error) * 1e-6).max(1.0))
+        Some(predicted + f64::from(error.max(0)) * 1e-6)
     }
 
     /// The sharing score of a class, if it has one.

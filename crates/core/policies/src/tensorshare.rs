@@ -96,7 +96,7 @@ impl Default for TensorShareSettings {
             mode: SharingMode::Predicted,
             limit_milli: 1_300,
             check: SlowdownCheck::Steady,
-            chance: 70,
+            chance: 50,
             guard: true,
             mu_milli: 0,
             partners: Partners::Both,

@@ -47,7 +47,7 @@ pub fn judge(tables: &[Table]) -> String {
              {LEAST_SAVED} % of the GPU time and ordinary sharing takes at least {LEAST_VIOLATED} \
              % of the jobs that share over their limit: fewer than {MOST_OVER} % over it **and** \
              at least {LEAST_OF_POSSIBLE} % of that saving, told slowdowns with a mean error of \
-             {ERROR} on pairs not seen before. Clock: time on GPUs. Defaults: steady check, 70 % \
+             {ERROR} on pairs not seen before. Clock: time on GPUs. Defaults: steady check, 50 % \
              chance, guard, μ = 0.\n\n\
              | table | limit | true slowdowns save, % | ordinary: over, % | over, % | of the \
              saving, % | | 90 %, no guard: over, % | of the saving, % | |\n\
