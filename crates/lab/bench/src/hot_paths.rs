@@ -38,7 +38,7 @@ impl HotPath {
 }
 
 /// Every hot path, in the order of the report.
-pub const ALL: [HotPath; 24] = [
+pub const ALL: [HotPath; 28] = [
     HotPath {
         name: "engine-job",
         unit: "job submitted, placed, run and ended, 1,000 GPUs",
@@ -139,6 +139,10 @@ pub const ALL: [HotPath; 24] = [
     replay("replay-easy-backfill", whole::easy_backfill),
     replay("replay-conservative-backfill", whole::conservative_backfill),
     replay("replay-elastic-quota", whole::elastic_quota),
+    replay("replay-sjf-bsbf", whole::sjf_bsbf),
+    replay("replay-sjf-ffs", whole::sjf_ffs),
+    replay("replay-tensorshare", whole::tensorshare),
+    replay("replay-gandiva", whole::gandiva),
     replay("replay-deepshare", whole::deepshare),
     HotPath {
         name: "scale-deepshare",

@@ -22,7 +22,7 @@ fn replay(policy: &str, units: u32) {
     if settings.policy.name() == "qssf" {
         settings.estimates = Estimator::RunningMean;
     }
-    if settings.policy.name() == "lucid" {
+    if settings.policy.shares() && settings.policy.name() != "deepshare" {
         settings.interference = Some(drawn_interference(&trace, 0));
     }
     for _ in 0..units {
@@ -52,9 +52,25 @@ pub(super) fn tiresias(units: u32) {
     replay("tiresias", units);
 }
 
-/// With drawn profiles: the one that packs whatever it can.
+/// With drawn profiles, as the others that share.
 pub(super) fn lucid(units: u32) {
     replay("lucid", units);
+}
+
+pub(super) fn sjf_bsbf(units: u32) {
+    replay("sjf-bsbf", units);
+}
+
+pub(super) fn sjf_ffs(units: u32) {
+    replay("sjf-ffs", units);
+}
+
+pub(super) fn tensorshare(units: u32) {
+    replay("tensorshare", units);
+}
+
+pub(super) fn gandiva(units: u32) {
+    replay("gandiva", units);
 }
 
 pub(super) fn easy_backfill(units: u32) {
