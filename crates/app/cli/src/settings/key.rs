@@ -68,7 +68,8 @@ macro_rules! key {
             },
         }
     };
-    ($name:literal, $unit:literal, $kind:ty, deepshare.$($field:ident).+, $doc:expr) => {
+    // A field of a policy's own settings, which a function of the policy's name finds in a run.
+    ($name:literal, $unit:literal, $kind:ty, $own:ident.$($field:ident).+, $doc:expr) => {
         Key {
             name: $name,
             unit: $unit,
@@ -76,65 +77,14 @@ macro_rules! key {
             doc: $doc,
             set: |settings, raw| {
                 let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                for own in settings.runs.iter_mut().filter_map(deepshare) {
+                for own in settings.runs.iter_mut().filter_map($own) {
                     own.$($field).+ = value;
                 }
                 Ok(())
             },
             get: |settings| {
                 let mut runs = settings.runs.clone();
-                runs.iter_mut().find_map(deepshare).map(|own| <$kind>::show(&own.$($field).+))
-            },
-        }
-    };
-    ($name:literal, $unit:literal, $kind:ty, lucid.$field:ident, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                settings.runs.iter_mut().filter_map(lucid).for_each(|own| own.$field = value);
-                Ok(())
-            },
-            get: |settings| {
-                let mut runs = settings.runs.clone();
-                runs.iter_mut().find_map(lucid).map(|own| <$kind>::show(&own.$field))
-            },
-        }
-    };
-    ($name:literal, $unit:literal, $kind:ty, bsbf.$field:ident, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                settings.runs.iter_mut().filter_map(bsbf).for_each(|own| own.$field = value);
-                Ok(())
-            },
-            get: |settings| {
-                let mut runs = settings.runs.clone();
-                runs.iter_mut().find_map(bsbf).map(|own| <$kind>::show(&own.$field))
-            },
-        }
-    };
-    ($name:literal, $unit:literal, $kind:ty, tensorshare.$field:ident, $doc:expr) => {
-        Key {
-            name: $name,
-            unit: $unit,
-            kind: <$kind as Kind>::in_words,
-            doc: $doc,
-            set: |settings, raw| {
-                let value = <$kind>::read(raw).ok_or(WrongKind)?;
-                settings.runs.iter_mut().filter_map(tensorshare).for_each(|own| own.$field = value);
-                Ok(())
-            },
-            get: |settings| {
-                let mut runs = settings.runs.clone();
-                runs.iter_mut().find_map(tensorshare).map(|own| <$kind>::show(&own.$field))
+                runs.iter_mut().find_map($own).map(|own| <$kind>::show(&own.$($field).+))
             },
         }
     };
