@@ -177,11 +177,7 @@ impl State {
 
     /// GPU memory that an attempt uses on each of its devices, MiB; 0 = unknown.
     pub fn gpu_memory_of(&self, attempt: &Attempt) -> u32 {
-        let spec = &self.job(attempt.job).spec;
-        match (spec.training, attempt.steps) {
-            (Some(training), 2..) => training.memory_mib(attempt.steps),
-            _ => spec.demand.gpu_memory_mib,
-        }
+        self.job(attempt.job).spec.gpu_memory_mib(attempt.steps)
     }
 
     /// Solo work that an attempt is believed to have done, the restart it owed included, up to now.
@@ -232,10 +228,9 @@ impl State {
 
     /// In how many steps an attempt does its iterations from now on.
     pub(crate) fn set_steps(&mut self, id: AttemptId, steps: u32) {
-        let pace =
-            self.job(self.attempt(id).job).spec.training.map(|training| training.pace(steps));
+        let pace = self.job(self.attempt(id).job).spec.pace(steps);
         let attempt = &mut self.attempts[id.index()];
-        (attempt.steps, attempt.pace) = (steps, pace.unwrap_or(Retention::WHOLE));
+        (attempt.steps, attempt.pace) = (steps, pace);
     }
 
     /// Who shares an attempt's devices.

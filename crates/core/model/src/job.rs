@@ -1,7 +1,8 @@
 //! Jobs as submitted.
 
 use crate::{
-    GpuTypeId, ProfileClassId, Resources, Span, TenantId, Time, Training, TrustDomainId, UserId,
+    GpuTypeId, ProfileClassId, Resources, Retention, Span, TenantId, Time, Training, TrustDomainId,
+    UserId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +109,19 @@ pub struct JobSpec {
 const HEADROOM: Resources = Resources { cpu_milli: 500, memory_mib: 256 };
 
 impl JobSpec {
+    /// GPU memory on each device with each iteration done in so many steps, MiB; 0 = unknown.
+    pub fn gpu_memory_mib(&self, steps: u32) -> u32 {
+        match self.training {
+            Some(training) if steps > 1 => training.memory_mib(steps),
+            _ => self.demand.gpu_memory_mib,
+        }
+    }
+
+    /// What is left of its speed with each iteration done in so many steps.
+    pub fn pace(&self, steps: u32) -> Retention {
+        self.training.map_or(Retention::WHOLE, |training| training.pace(steps))
+    }
+
     /// The least CPU and memory beside each GPU to which the job may be shrunk in place: the
     /// recommendation and headroom, and never more than it asks for. `None` without a recommendation.
     pub fn least_per_gpu(&self) -> Option<Resources> {

@@ -130,15 +130,6 @@ impl Books {
             self.pairs.remove(&(joined, host));
         }
     }
-
-    /// GPU memory that an attempt uses on each device, MiB; 0 = unknown.
-    pub fn gpu_memory(&self, job: JobId, steps: u32) -> u32 {
-        let spec = &self.jobs[job.index()].spec;
-        match spec.training {
-            Some(training) if steps > 1 => training.memory_mib(steps),
-            _ => spec.demand.gpu_memory_mib,
-        }
-    }
 }
 
 /// Whether a sample is as good as agreed, if it may be off by so much.

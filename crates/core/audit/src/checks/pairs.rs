@@ -103,7 +103,8 @@ impl Books {
         host: AttemptId,
     ) -> Result<(), Violation> {
         let other = &self.attempts[host.index()];
-        let needs = [self.gpu_memory(job, steps), self.gpu_memory(other.job, other.steps)];
+        let need = |job: JobId, steps| self.jobs[job.index()].spec.gpu_memory_mib(steps);
+        let needs = [need(job, steps), need(other.job, other.steps)];
         let shared = |node: NodeId| other.placement.iter().any(|slice| slice.node == node);
         for slice in placement.iter().filter(|slice| shared(slice.node)) {
             let (node, has) = (slice.node, self.nodes[slice.node.index()].spec.gpu_memory_mib);

@@ -179,10 +179,7 @@ impl Draft<'_> {
     fn has_room(&self, job: JobId, placement: &Placement, steps: u32) -> Result<(), Reason> {
         let state = &*self.state;
         let spec = &state.job(job).spec;
-        let need = match spec.training {
-            Some(training) if steps > 1 => training.memory_mib(steps),
-            _ => spec.demand.gpu_memory_mib,
-        };
+        let need = spec.gpu_memory_mib(steps);
         for slice in placement {
             let node = &state.nodes[slice.node.index()];
             let memory = node.spec.gpu_memory_mib;

@@ -473,8 +473,7 @@ impl Story {
         let kept = partners.into_iter().map(|partner| self.truly_kept([attempt, partner]));
         let slowest = kept.min().unwrap_or(Retention::WHOLE);
         let (job, steps) = (self.attempts[&attempt].0, self.steps.get(&attempt).copied());
-        let (training, steps) = (self.state().job(job).spec.training, steps.unwrap_or(1));
-        let paced = training.map_or(Retention::WHOLE, |training| training.pace(steps));
+        let paced = self.state().job(job).spec.pace(steps.unwrap_or(1));
         paced.times(slowest)
     }
 
