@@ -24,8 +24,9 @@
 mod offers;
 
 use crate::pairing::{Split, best_split, sharing_pays, t_apart, t_together, t_together_split};
+use crate::whole_pairs::refuse_pair;
 use deepshare_engine::{Draft, PairBound, PairRefusal, PairTest, Policy, Rank, Reason, State};
-use deepshare_model::{JobId, Retention, Span};
+use deepshare_model::{JobId, Span};
 use offers::{Field, Offer};
 use serde::{Deserialize, Serialize};
 
@@ -88,8 +89,7 @@ impl Policy for SjfSharing {
         let mut field = Field::of(draft.state(), draft.pool());
         let mut walk = draft.state().walk(draft.pool());
         while let Some(job) = walk.next(draft.state()) {
-            let free = draft.free_gpus();
-            if free + field.devices() == 0 {
+            if draft.free_gpus() == 0 && field.is_empty() {
                 break;
             }
             let Err(reason) = draft.place(job) else { continue };
@@ -117,15 +117,8 @@ impl SjfSharing {
             return Err(reason);
         }
         let (offers, nearest) = self.offers(draft.state(), field, job);
-        let refusal = |draft: &mut Draft<'_>| match nearest {
-            Some(refusal) => {
-                draft.count_refused_pair(refusal.test);
-                Reason::NoPartner(refusal)
-            }
-            None => reason,
-        };
         let Some(choice) = offers::choose(draft.state(), draft.pool(), job, &offers) else {
-            return Err(refusal(draft));
+            return Err(refuse_pair(draft, nearest, reason));
         };
         let class = draft.state().job(job).spec.class;
         draft.share_on(job, class, choice.placement, &choice.partners, choice.steps)?;
@@ -188,8 +181,7 @@ impl SjfSharing {
         };
         let Some(best) = best else {
             // In the fewest steps that memory allows: more only take longer.
-            let pace = training.map_or(Retention::WHOLE, |training| training.pace(fewest));
-            let together = seconds(t_together_split(newcomer, pace, resident));
+            let together = seconds(t_together_split(newcomer, spec.pace(fewest), resident));
             let bound = PairBound::MeanCompletion { together, apart: seconds(apart) };
             return Err((PairTest::Benefit, bound));
         };

@@ -12,7 +12,7 @@
 //! Left out: time slices of a minute, migration and growing jobs, the other mechanisms of the paper.
 //! Cost: O(kinds of waiting jobs · jobs that run alone on as many GPUs) a round.
 
-use crate::tensorshare::{hosts_for, part_degraded, predicted, refuse_pair};
+use crate::whole_pairs::{hosts_for, part_degraded, predicted, refuse_pair};
 use deepshare_engine::{
     Draft, PairBar, PairBound, PairRefusal, PairTerms, PairTest, Policy, Rank, Reason, State,
 };

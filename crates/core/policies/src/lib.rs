@@ -23,6 +23,7 @@ mod sjf;
 mod srtf;
 mod tensorshare;
 mod tiresias;
+mod whole_pairs;
 
 pub use bsbf::{BsbfSettings, PairOrder, SjfSharing};
 pub use config::PolicyConfig;

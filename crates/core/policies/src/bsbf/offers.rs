@@ -1,6 +1,7 @@
 //! Devices on which a job could start beside others: those of jobs that have them alone.
 
 use crate::pairing::Member;
+use crate::whole_pairs::predicted;
 use deepshare_engine::{
     Attempt, PairBar, PairBound, PairRefusal, PairTerms, PairTest, Placement, Placer, Slice, State,
 };
@@ -50,10 +51,9 @@ impl Field {
         self.lone.values()
     }
 
-    /// How many devices there are.
-    pub(super) fn devices(&self) -> u32 {
-        let slices = self.lone.values().flat_map(|lone| &lone.on);
-        slices.map(|slice| slice.devices.count()).sum()
+    /// True if nobody has any.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lone.is_empty()
     }
 
     /// Devices that have come to be shared.
@@ -110,15 +110,12 @@ impl Lone {
             && consolidated
             && spec.sharing.trust_domain == theirs.sharing.trust_domain
             && spec.demand.gpu_type.is_none_or(|wanted| wanted == self.gpu_type(state));
-        let (own, other) = (spec.profile?, theirs.profile?);
-        let table = state.retentions();
-        let keeps = [table.get(own, other)?, table.get(other, own)?];
+        let keeps = predicted(state, [job, host.job])?;
         let left = state.remaining(host.job)?;
         // In more steps than one it takes longer, as long as it is not alone.
-        let paced = theirs.training.map_or(Retention::WHOLE, |training| training.pace(host.steps));
         let members = [
             Member::new(state.job(job).left_at_start()?, keeps[0]),
-            Member::new(paced.time_for(left), keeps[1]),
+            Member::new(theirs.pace(host.steps).time_for(left), keeps[1]),
         ];
         let memory_left_mib = self.memory_left(state, host, spec.demand.gpu_memory_mib)?;
         let (host_gpus, host) = (theirs.demand.gpus, self.id);

@@ -1,8 +1,9 @@
 //! Which pairs save most: a matching among waiting jobs and with those that run alone.
 
-use super::{TensorShare, fits, hosts_for, predicted, profiles, refuse_pair};
+use super::TensorShare;
 use crate::pairing::{Edge, Member, Past, gain, is_within, max_weight_matching, ratio};
 use crate::tensorshare::{Partners, SharingMode};
+use crate::whole_pairs::{fits, hosts_for, predicted, profiles, refuse_pair};
 use deepshare_engine::{Draft, PairRefusal, Reason, State};
 use deepshare_model::{AttemptId, JobId, ProfileClassId, Span};
 use std::collections::BTreeMap;
@@ -111,6 +112,7 @@ impl TensorShare {
         let mut edges: Vec<Edge> = Vec::new();
         let mut hosts: BTreeMap<AttemptId, u32> = BTreeMap::new();
         let mut refusals = BTreeMap::new();
+        let device = most_gpu_memory(state);
         let waiting = window.len() as u32;
         for (index, &job) in window.iter().enumerate() {
             let mut refuse = |refusal| _ = refusals.entry(job).or_insert(refusal);
@@ -124,7 +126,7 @@ impl TensorShare {
             if self.settings.partners != Partners::Running {
                 for (other, &second) in window.iter().enumerate().skip(index + 1) {
                     let pair = [job, second];
-                    if !are_alike(state, pair) || is_one_of(parted, state, pair) {
+                    if !are_alike(state, pair, device) || is_one_of(parted, state, pair) {
                         continue;
                     }
                     match self.weigh(state, pair) {
@@ -230,14 +232,18 @@ fn is_one_of(kinds: &[[ProfileClassId; 2]], state: &State, jobs: [JobId; 2]) -> 
     kind.is_some_and(|[one, other]| kinds.contains(&[one, other]) || kinds.contains(&[other, one]))
 }
 
-/// Whether two waiting jobs could share any devices at all.
-fn are_alike(state: &State, jobs: [JobId; 2]) -> bool {
+/// The most memory that any device has, where nodes say.
+fn most_gpu_memory(state: &State) -> Option<u32> {
+    let memory = state.nodes().iter().map(|node| node.spec.gpu_memory_mib);
+    memory.filter(|&mib| mib > 0).max()
+}
+
+/// Whether two waiting jobs could share any devices at all, of which the largest have so much memory.
+fn are_alike(state: &State, jobs: [JobId; 2], device: Option<u32>) -> bool {
     let [one, other] = jobs.map(|job| &state.job(job).spec);
-    let memory = state.nodes().iter().map(|node| node.spec.gpu_memory_mib).filter(|&mib| mib > 0);
     let needs = [one, other].map(|spec| spec.demand.gpu_memory_mib);
-    let fit = memory
-        .max()
-        .is_none_or(|most| needs[0] > 0 && fits(needs[1], most.saturating_sub(needs[0])));
+    let fit =
+        device.is_none_or(|most| needs[0] > 0 && fits(needs[1], most.saturating_sub(needs[0])));
     one.sharing.consent
         && other.sharing.consent
         && one.sharing.trust_domain == other.sharing.trust_domain

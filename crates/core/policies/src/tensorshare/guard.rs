@@ -1,8 +1,9 @@
 //! The guard: a pair is parted when one of the two has been slowed down as much as it accepts.
 
+use super::TensorShare;
 use super::chosen::past;
-use super::{TensorShare, may_be_asked, profiles};
 use crate::pairing::{Member, Past, SlowdownCheck, is_within, ratio};
+use crate::whole_pairs::{may_be_asked, profiles};
 use deepshare_engine::{Attempt, Draft, EvictReason, State};
 use deepshare_model::{AttemptId, JobId, ProfileClassId, Span, Time};
 
