@@ -1,8 +1,10 @@
 //! Jobs of Philly's busiest windows, squeezed until they offer a load.
 
+use super::JOBS;
 use crate::ExperimentError;
 use deepshare_model::{Span, Time};
-use deepshare_trace::{ReadOptions, Trace, read_trace};
+use deepshare_trace::{ReadOptions, Trace, TraceJob, read_trace};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -11,7 +13,7 @@ const WIDEST: u32 = 64;
 /// Most solo work of a job.
 const MOST_GPU_HOURS: u64 = 100;
 /// How many windows of a size there are, one for each seed.
-pub(super) const WINDOWS: usize = 20;
+const WINDOWS: usize = 20;
 /// Windows begin this many jobs apart.
 const STRIDE: usize = 60;
 
@@ -22,9 +24,14 @@ pub(super) struct Window {
     pub(super) offered: f64,
 }
 
-/// The history, without the jobs that no window may have.
+/// A history, and its busiest windows.
 pub(super) struct Windows {
-    history: Trace,
+    /// Those of its jobs that windows may have.
+    jobs: Vec<TraceJob>,
+    /// The history without its jobs.
+    rest: Trace,
+    /// By how many jobs they have; of each, the busiest first.
+    busiest: BTreeMap<usize, Vec<Window>>,
 }
 
 impl Windows {
@@ -34,48 +41,62 @@ impl Windows {
     /// If the folder does not have the file.
     pub(super) fn read(data: &Path) -> Result<Windows, ExperimentError> {
         let path = data.join("philly/philly.csv.zst");
-        Ok(Windows { history: eligible(read_trace(&path, &ReadOptions::default())?) })
+        Ok(Windows::of(read_trace(&path, &ReadOptions::default())?))
     }
 
     /// The jobs of the busiest window of so many, of the next, and so on.
     pub(super) fn of_seed(&self, count: usize, seed: u64) -> Trace {
-        let busiest = self.busiest(count, WINDOWS);
+        let busiest = self.busiest(count);
         self.trace(&busiest[(seed as usize - 1) % busiest.len()])
     }
 
-    /// The windows of so many jobs that offer most, the busiest first; none has a job of another.
-    pub(super) fn busiest(&self, count: usize, windows: usize) -> Vec<Window> {
-        let jobs = &self.history.jobs;
-        let window = |from: usize| {
-            let within = &jobs[from..from + count];
-            let work: u128 = within.iter().map(|job| job.duration.on(job.gpus).0).sum();
-            let span = within[count - 1].submit.0 - within[0].submit.0;
-            Window { jobs: from..from + count, offered: work as f64 / (64.0 * span.max(1) as f64) }
-        };
-        let last = jobs.len().saturating_sub(count);
-        let mut all: Vec<Window> = (0..=last).step_by(STRIDE).map(window).collect();
-        all.sort_by(|one, other| other.offered.total_cmp(&one.offered));
-        let mut chosen: Vec<Window> = Vec::new();
-        for window in all {
-            let apart = |other: &Window| {
-                window.jobs.end <= other.jobs.start || other.jobs.end <= window.jobs.start
-            };
-            if chosen.len() < windows && chosen.iter().all(apart) {
-                chosen.push(window);
-            }
-        }
-        chosen
+    fn of(history: Trace) -> Windows {
+        let mut rest = eligible(history);
+        let jobs = std::mem::take(&mut rest.jobs);
+        let busiest = JOBS.map(|count| (count, busiest(&jobs, count, WINDOWS)));
+        Windows { jobs, rest, busiest: busiest.into() }
+    }
+
+    /// The windows of so many jobs that offer most, the busiest first.
+    pub(super) fn busiest(&self, count: usize) -> &[Window] {
+        &self.busiest[&count]
     }
 
     /// The jobs of a window.
     fn trace(&self, window: &Window) -> Trace {
-        Trace { jobs: self.history.jobs[window.jobs.clone()].to_vec(), ..self.history.clone() }
+        Trace { jobs: self.jobs[window.jobs.clone()].to_vec(), ..self.rest.clone() }
     }
 
     /// GPUs that jobs of windows can ask for, and their solo work, GPU-hours.
     pub(super) fn limits() -> (u32, u64) {
         (WIDEST, MOST_GPU_HOURS)
     }
+}
+
+/// The windows of so many jobs that offer most, the busiest first; none has a job of another.
+fn busiest(jobs: &[TraceJob], count: usize, windows: usize) -> Vec<Window> {
+    if jobs.len() < count {
+        return Vec::new();
+    }
+    let window = |from: usize| {
+        let within = &jobs[from..from + count];
+        let work: u128 = within.iter().map(|job| job.duration.on(job.gpus).0).sum();
+        let span = within[count - 1].submit.0 - within[0].submit.0;
+        Window { jobs: from..from + count, offered: work as f64 / (64.0 * span.max(1) as f64) }
+    };
+    let last = jobs.len() - count;
+    let mut all: Vec<Window> = (0..=last).step_by(STRIDE).map(window).collect();
+    all.sort_by(|one, other| other.offered.total_cmp(&one.offered));
+    let mut chosen: Vec<Window> = Vec::new();
+    for window in all {
+        let apart = |other: &Window| {
+            window.jobs.end <= other.jobs.start || other.jobs.end <= window.jobs.start
+        };
+        if chosen.len() < windows && chosen.iter().all(apart) {
+            chosen.push(window);
+        }
+    }
+    chosen
 }
 
 fn eligible(history: Trace) -> Trace {
@@ -125,9 +146,9 @@ mod tests {
 
     #[test]
     fn the_busiest_windows_have_no_job_in_common_and_none_that_may_not_be_there() {
-        let windows = Windows { history: eligible(history()) };
-        assert_eq!(windows.history.jobs.len(), 600 + 500 + 1);
-        let busiest = windows.busiest(240, 3);
+        let windows = Windows::of(history());
+        assert_eq!(windows.jobs.len(), 600 + 500 + 1);
+        let busiest = busiest(&windows.jobs, 240, 3);
         assert!(busiest.is_sorted_by(|one, other| one.offered >= other.offered));
         // The 500 jobs of an hour on two GPUs each, one a second.
         assert!(busiest[0].jobs.start >= 600 && busiest[0].jobs.end <= 1_100);

@@ -1,7 +1,7 @@
 //! The tables of the page.
 
 use super::grid::{Grid, Outcome};
-use super::jobs::{WINDOWS, Windows};
+use super::jobs::Windows;
 use super::lines::{Cell, Line};
 use super::truth::{Pairs, TABLES};
 use super::{JOBS, LOADS, SLOWDOWNS};
@@ -49,7 +49,7 @@ fn each_cell(mut of: impl FnMut(String, Pairs, Cell)) {
 pub(super) fn setup(text: &mut String, windows: &Windows) {
     let (gpus, hours) = Windows::limits();
     for count in JOBS {
-        let busiest = windows.busiest(count, WINDOWS);
+        let busiest = windows.busiest(count);
         let offered: Vec<f64> = busiest.iter().map(|window| window.offered).collect();
         let [most, middle, least] =
             [0, offered.len() / 2, offered.len() - 1].map(|position| offered[position]);
