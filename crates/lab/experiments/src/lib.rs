@@ -6,6 +6,8 @@
 //! limit of slowdown for each job is.
 
 mod cases;
+#[cfg(test)]
+mod data;
 mod figures;
 mod month;
 pub mod quotas;

@@ -1,29 +1,14 @@
 //! Traces made of nothing but numbers, for tests that need no file.
 
-use deepshare_model::{Outcome, Span, TenantId, Time, UserId};
+use deepshare_model::{Span, Time};
 use deepshare_trace::{ImportReport, Trace, TraceJob};
 
-/// A job of tenant 0 and user 0 that asks for GPUs and nothing else.
+/// [`TraceJob::plain`] with the name and row of its position.
 pub fn plain_job(index: usize, gpus: u32, submit: Time, duration: Span) -> TraceJob {
     TraceJob {
         id: format!("job-{index}"),
-        tenant: TenantId(0),
-        user: UserId(0),
-        gpus,
-        gpu_type: None,
-        cpu_milli: 0,
-        memory_mib: 0,
-        gpu_memory_mib: 0,
-        submit,
-        duration,
-        outcome: Outcome::Succeeded,
-        class: None,
-        priority: 0,
-        requested_time: None,
-        cancel: None,
-        hold_until: None,
-        slowdown_limit_milli: 0,
         row: index as u64 + 1,
+        ..TraceJob::plain(gpus, submit, duration)
     }
 }
 

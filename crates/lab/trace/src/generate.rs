@@ -176,24 +176,9 @@ fn fill(
         for &time in &batch.times {
             inclination.push(shared + 0.74 * streams.durations.normal());
             jobs.push(TraceJob {
-                id: String::new(),
                 tenant,
                 user: members[batch.user],
-                gpus: sizes[jobs.len()],
-                gpu_type: None,
-                cpu_milli: 0,
-                memory_mib: 0,
-                gpu_memory_mib: 0,
-                submit: Time::from_secs(time),
-                duration: Span::ZERO,
-                outcome: Outcome::Succeeded,
-                class: None,
-                priority: 0,
-                requested_time: None,
-                cancel: None,
-                hold_until: None,
-                slowdown_limit_milli: 0,
-                row: 0,
+                ..TraceJob::plain(sizes[jobs.len()], Time::from_secs(time), Span::ZERO)
             });
         }
     }

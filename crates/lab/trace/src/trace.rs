@@ -60,6 +60,32 @@ pub struct TraceJob {
     pub row: u64,
 }
 
+impl TraceJob {
+    /// A job without a name, of the first tenant and user, that asks for GPUs and nothing else.
+    pub fn plain(gpus: u32, submit: Time, duration: Span) -> TraceJob {
+        TraceJob {
+            id: String::new(),
+            tenant: TenantId(0),
+            user: UserId(0),
+            gpus,
+            gpu_type: None,
+            cpu_milli: 0,
+            memory_mib: 0,
+            gpu_memory_mib: 0,
+            submit,
+            duration,
+            outcome: Outcome::Succeeded,
+            class: None,
+            priority: 0,
+            requested_time: None,
+            cancel: None,
+            hold_until: None,
+            slowdown_limit_milli: 0,
+            row: 0,
+        }
+    }
+}
+
 impl Trace {
     /// GPU time of all jobs run alone.
     pub fn gpu_time(&self) -> GpuTime {

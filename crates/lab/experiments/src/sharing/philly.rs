@@ -47,19 +47,13 @@ fn table(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::with_philly;
     use crate::sharing::{figure, queueing};
     use deepshare_metrics::Summary;
-    use std::path::PathBuf;
 
     #[test]
     fn the_window_runs_on_its_own_gpus_and_overloaded() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-        let data = std::env::var_os("DEEPSHARE_DATA");
-        let data = root.join(data.map_or_else(|| "../shared/data".into(), PathBuf::from));
-        if !data.join("philly/philly.csv.zst").exists() {
-            eprintln!("skipped: philly/philly.csv.zst is absent");
-            return;
-        }
+        let Some(data) = with_philly() else { return };
         let month = Month::philly(&data).unwrap();
         let cases = || {
             let mut cases = lines::sweep(900);

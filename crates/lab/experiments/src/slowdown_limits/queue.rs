@@ -1,7 +1,7 @@
 //! The queue that every cell runs: lengths of Philly, Poisson arrivals, 16 nodes of 4 GPUs.
 
 use crate::ExperimentError;
-use deepshare_model::{Class, GpuTypeId, Outcome, Span, TenantId, Time, UserId};
+use deepshare_model::{Class, GpuTypeId, Span, Time};
 use deepshare_trace::{Cluster, NodeEntry, ReadOptions, Trace, TraceJob, read_trace};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -60,7 +60,13 @@ impl Lengths {
         let jobs = (1..=JOBS).map(|row| {
             at_s -= between_s * libm::log(1.0 - rng.random_range(0.0..1.0));
             let length = self.all[rng.random_range(0..self.all.len())];
-            job(row, at_s, workers(rng.random_range(0..100)), length)
+            let workers = workers(rng.random_range(0..100));
+            TraceJob {
+                id: row.to_string(),
+                class: Some(Class::Guaranteed),
+                row: row as u64,
+                ..TraceJob::plain(workers, Time((at_s * 1e6) as u64), length)
+            }
         });
         let jobs = jobs.collect();
         let (tenants, users) = (vec!["lab".to_owned()], vec!["lab".to_owned()]);
@@ -97,29 +103,6 @@ fn workers(drawn: u32) -> u32 {
     found.map_or(1, |&(workers, _)| workers)
 }
 
-fn job(row: usize, at_s: f64, gpus: u32, duration: Span) -> TraceJob {
-    TraceJob {
-        id: row.to_string(),
-        tenant: TenantId(0),
-        user: UserId(0),
-        gpus,
-        gpu_type: None,
-        cpu_milli: 0,
-        memory_mib: 0,
-        gpu_memory_mib: 0,
-        submit: Time((at_s * 1e6) as u64),
-        duration,
-        outcome: Outcome::Succeeded,
-        class: Some(Class::Guaranteed),
-        priority: 0,
-        requested_time: None,
-        cancel: None,
-        hold_until: None,
-        slowdown_limit_milli: 0,
-        row: row as u64,
-    }
-}
-
 /// The machines, with so much memory on each GPU.
 pub fn cluster(gpu_memory_mib: u32) -> Cluster {
     let node = |number: usize| NodeEntry {
@@ -152,7 +135,7 @@ pub fn guesses(trace: &Trace, sigma: f64, seed: u64) -> Vec<Span> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use crate::data::with_philly;
 
     #[test]
     fn workers_are_drawn_by_their_shares() {
@@ -164,13 +147,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_as_it_is_described_and_another_with_each_seed() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
-        let data = std::env::var_os("DEEPSHARE_DATA");
-        let data = root.join(data.map_or_else(|| "../shared/data".into(), PathBuf::from));
-        if !data.join("philly/philly.csv.zst").exists() {
-            eprintln!("skipped: philly/philly.csv.zst is absent");
-            return;
-        }
+        let Some(data) = with_philly() else { return };
         let lengths = Lengths::philly(&data).unwrap();
         let queue = lengths.queue(1);
         assert_eq!((queue.jobs.len(), lengths.queue(1)), (JOBS, queue.clone()));

@@ -3,7 +3,7 @@
 use crate::{SimSettings, Watch, simulate};
 use deepshare_engine::CapacityMode;
 use deepshare_metrics::{Assured, JobRecord, QuotaFigures, QuotaRecord, RunRecord};
-use deepshare_model::{Class, JobId, Outcome, Quota, Span, TenantId, Time, UserId};
+use deepshare_model::{Class, JobId, Quota, Span, TenantId, Time};
 use deepshare_policies::{DeepShareSettings, PolicyConfig};
 use deepshare_trace::{Cluster, ImportReport, TenantEntry, Trace, TraceJob};
 
@@ -17,22 +17,9 @@ fn trace(rows: &[Row]) -> Trace {
     let job = |(index, &(tenant, gpus, submit, duration, class)): (usize, &Row)| TraceJob {
         id: index.to_string(),
         tenant: TenantId(tenant),
-        user: UserId(0),
-        gpus,
-        gpu_type: None,
-        cpu_milli: 0,
-        memory_mib: 0,
-        gpu_memory_mib: 0,
-        submit: Time(submit * 1_000),
-        duration: Span(duration * 1_000),
-        outcome: Outcome::Succeeded,
         class: Some(class),
-        priority: 0,
-        requested_time: None,
-        cancel: None,
-        hold_until: None,
-        slowdown_limit_milli: 0,
         row: index as u64 + 1,
+        ..TraceJob::plain(gpus, Time(submit * 1_000), Span(duration * 1_000))
     };
     Trace {
         jobs: rows.iter().enumerate().map(job).collect(),

@@ -13,7 +13,7 @@ use super::stream::{Purpose, Stream, cumulative};
 use super::{Person, apportion, finish, partition_free};
 use crate::cluster::{Cluster, TenantEntry};
 use crate::trace::{Trace, TraceJob};
-use deepshare_model::{Class, GpuTypeId, Outcome, Quota, Span, TenantId, Time, UserId};
+use deepshare_model::{Class, GpuTypeId, Quota, Span, TenantId, Time, UserId};
 use works::Work;
 
 /// Nodes of 8 GPUs by type.
@@ -209,24 +209,12 @@ fn job(tenant: TenantId, kind: &Kind, submit: Time, work: &Work, draw: &mut Draw
     let seconds = work.seconds(kind.gpus, kind.long + 0.74 * draw.durations.normal());
     let best_effort = draw.terms.below(1_000) < BEST_EFFORT_MILLI;
     TraceJob {
-        id: String::new(),
         tenant,
         user: kind.user,
-        gpus: kind.gpus,
         gpu_type: kind.gpu_type,
-        cpu_milli: 0,
-        memory_mib: 0,
-        gpu_memory_mib: 0,
-        submit,
-        duration: Span::from_secs(seconds),
-        outcome: Outcome::Succeeded,
         class: Some(if best_effort { Class::BestEffort } else { Class::Guaranteed }),
         priority: kind.priority,
-        requested_time: None,
-        cancel: None,
-        hold_until: None,
-        slowdown_limit_milli: 0,
-        row: 0,
+        ..TraceJob::plain(kind.gpus, submit, Span::from_secs(seconds))
     }
 }
 

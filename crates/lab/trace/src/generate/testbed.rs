@@ -8,7 +8,7 @@ use super::stream::{Purpose, Stream};
 use super::{finish, partition_free};
 use crate::cluster::{Cluster, TenantEntry};
 use crate::trace::{Trace, TraceJob};
-use deepshare_model::{Class, Outcome, Quota, Span, TenantId, Time, UserId};
+use deepshare_model::{Class, Quota, Span, TenantId, Time, UserId};
 
 /// Numbers of jobs by GPUs.
 const SIZES: [(u32, usize); 3] = [(1, 38), (2, 8), (4, 4)];
@@ -52,24 +52,10 @@ pub fn testbed(seed: u64) -> (Trace, Cluster) {
         let tenant = tenants[at];
         let user = tenant as u32 * USERS_EACH + people.below(u64::from(USERS_EACH)) as u32;
         TraceJob {
-            id: String::new(),
             tenant: TenantId::from_index(tenant),
             user: UserId(user),
-            gpus: sizes[at],
-            gpu_type: None,
-            cpu_milli: 0,
-            memory_mib: 0,
-            gpu_memory_mib: 0,
-            submit: submits[at],
-            duration: durations[at],
-            outcome: Outcome::Succeeded,
             class: Some(classes[at]),
-            priority: 0,
-            requested_time: None,
-            cancel: None,
-            hold_until: None,
-            slowdown_limit_milli: 0,
-            row: 0,
+            ..TraceJob::plain(sizes[at], submits[at], durations[at])
         }
     });
     (finish(jobs.collect(), users, &cluster), cluster)
