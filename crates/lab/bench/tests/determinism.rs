@@ -12,6 +12,10 @@ fn a_week_gives_the_same_results_on_one_thread_and_on_two() {
     assert_eq!(one, two);
     let lines: Vec<&str> = one.lines().collect();
     let results: BTreeSet<&str> = lines.iter().map(|line| &line[..32]).collect();
-    assert_eq!(lines.len(), 30, "ten policies in two worlds each, six as Lucid's, two that lend");
+    assert_eq!(
+        lines.len(),
+        42,
+        "fourteen policies in two worlds each, ten as Lucid's, two that lend"
+    );
     assert!(results.len() >= 14, "policies and faults make a difference:\n{one}");
 }
