@@ -136,7 +136,7 @@ mod tests {
         for job in 0..600 {
             rows += &format!("a{job},t,1,{},{}\n", job * 100, 50 + job);
         }
-        rows += "wide,t,32,60000,10\nlong,t,1,60001,360001\nempty,t,1,60002,0\n";
+        rows += "wide,t,65,60000,10\nlong,t,1,60001,360001\nempty,t,1,60002,0\n";
         for job in 0..500 {
             rows += &format!("b{job},t,2,{},3600\n", 86_400 + job);
         }
