@@ -500,8 +500,12 @@ impl<'a> Draft<'a> {
             }
         }
         for proposal in &journal {
-            if let Proposal::Shrink(attempt, _) = *proposal {
-                self.state.announce_shrink(attempt, out);
+            if let Proposal::Shrink(attempt, before) = *proposal {
+                match self.state.attempt(attempt).is_evictable() {
+                    true => self.state.announce_shrink(attempt, out),
+                    // Evicted later in the round: who needs its CPU and memory waits for its end.
+                    false => self.state.unshrink(attempt, before),
+                }
             }
         }
         for proposal in &journal {
