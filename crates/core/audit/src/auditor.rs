@@ -145,7 +145,7 @@ impl Auditor {
             }
             Command::Shrink { attempt, epoch, per_gpu } => {
                 books.check_shrink(*attempt, *epoch, *per_gpu)?;
-                books.shrink(*attempt, *per_gpu);
+                books.resize_to(*attempt, *per_gpu);
             }
             Command::Accumulate { attempt, epoch, steps } => {
                 books.check_accumulate(*attempt, *epoch, *steps)?;
@@ -157,6 +157,11 @@ impl Auditor {
                 books.pairs.insert((*attempt, *partner), pair);
                 books.step.unwatched.retain(|watched| *watched != (*attempt, *partner));
                 books.step.attempts.push(*partner);
+            }
+            Command::Grow { attempt, epoch, per_gpu } => {
+                books.check_grow(*attempt, *epoch, *per_gpu)?;
+                books.resize_to(*attempt, *per_gpu);
+                books.attempts[attempt.index()].shrunk_at = None;
             }
             Command::Refuse { job, reason } => {
                 books.check_refusal(*job, reason)?;

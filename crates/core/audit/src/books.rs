@@ -3,10 +3,12 @@
 mod assurance;
 pub(crate) mod attempt;
 mod events;
+mod found;
 mod gpu_time;
 pub(crate) mod job;
 pub(crate) mod node;
 pub(crate) mod pairs;
+pub(crate) mod sites;
 mod tenants;
 
 use crate::share_rules::ShareRules;
@@ -17,13 +19,14 @@ use deepshare_engine::{
     AttemptState, EngineSettings, EvictReason, Placement, Preemption, RetentionTable,
 };
 use deepshare_model::{
-    AttemptId, Class, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Resources, Span,
-    TenantId, Time,
+    AttemptId, Class, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId, Resources, SiteId,
+    Span, TenantId, Time,
 };
 use gpu_time::GpuTimes;
 use job::Job;
 use node::Node;
 use pairs::{Joining, Pair};
+use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
 use tenants::Tenants;
 
@@ -33,6 +36,7 @@ pub(crate) struct Books {
     pub now: Time,
     pub epoch: Epoch,
     pub nodes: Vec<Node>,
+    pub sites: Sites,
     pub tenants: Tenants,
     pub jobs: Vec<Job>,
     pub attempts: Vec<Attempt>,
@@ -66,6 +70,8 @@ pub(crate) struct Step {
     pub duties: Vec<(AttemptId, Duty)>,
     /// Nodes whose host resources must be covered when the step is over.
     pub host_due: Vec<NodeId>,
+    /// Where what is promised must be admitted when the step is over.
+    pub sites_due: Vec<(SiteId, NodeId)>,
     /// Attempts declared overdue.
     pub overdue: Vec<AttemptId>,
     /// GPUs of attempts preempted in this step: their quota counts as free.
@@ -114,6 +120,7 @@ impl Books {
             now: Time::ZERO,
             epoch: Epoch::default(),
             nodes: Vec::new(),
+            sites: Sites::default(),
             tenants: Tenants::default(),
             jobs: Vec::new(),
             attempts: Vec::new(),
@@ -208,6 +215,7 @@ impl Books {
         let (tenant, gpus) = (spec.tenant, spec.demand.gpus);
         self.tenants.charge((tenant, charged), gpu_type, gpus);
         self.step.tenants.push(tenant);
+        self.count_members(job, placement, (1, 0));
         let entry = &mut self.jobs[job.index()];
         (entry.live, entry.last) = (Some(id), Some(id));
         entry.refused = false;
@@ -220,11 +228,14 @@ impl Books {
             charged,
             placement: placement.clone(),
             gpu_type,
+            gpus,
             per_gpu: self.jobs[job.index()].spec.demand.per_gpu,
-            shrinks_from: None,
+            resizes_from: None,
+            shrunk_at: None,
             rigid: false,
             reached: AttemptState::Reserved,
             ending: None,
+            broken: false,
             started_at: None,
             has_run: false,
             ran_since: None,
@@ -242,8 +253,7 @@ impl Books {
         let attempt = &mut self.attempts[id.index()];
         let (gpu_type, before) = (attempt.gpu_type, attempt.charged);
         attempt.charged = Class::Guaranteed;
-        let spec = &self.jobs[attempt.job.index()].spec;
-        let (tenant, gpus) = (spec.tenant, spec.demand.gpus);
+        let (tenant, gpus) = (self.jobs[attempt.job.index()].spec.tenant, attempt.gpus);
         self.tenants.refund((tenant, before), gpu_type, gpus);
         self.tenants.charge((tenant, Class::Guaranteed), gpu_type, gpus);
         self.step.tenants.push(tenant);
@@ -256,7 +266,8 @@ impl Books {
         let attempt = &mut self.attempts[id.index()];
         attempt.reached = AttemptState::Binding;
         attempt.started_at = Some(self.now);
-        let placement = attempt.placement.clone();
+        let (job, placement) = (attempt.job, attempt.placement.clone());
+        self.count_members(job, &placement, (-1, 1));
         let devices = placement
             .iter()
             .flat_map(|slice| slice.devices.iter().map(|device| (slice.node, device)));
@@ -300,11 +311,9 @@ impl Books {
             self.step.revoked.push(id);
         }
         if reason.is_chosen() {
-            let (gpu_type, spec) = (attempt.gpu_type, &self.jobs[attempt.job.index()].spec);
-            let charged = attempt.charged;
-            for tenant in self.tenants.lineage(spec.tenant) {
-                *self.step.yielded.entry((tenant, charged, gpu_type)).or_default() +=
-                    spec.demand.gpus;
+            let (gpu_type, charged, gpus) = (attempt.gpu_type, attempt.charged, attempt.gpus);
+            for tenant in self.tenants.lineage(self.jobs[attempt.job.index()].spec.tenant) {
+                *self.step.yielded.entry((tenant, charged, gpu_type)).or_default() += gpus;
             }
         }
     }
@@ -313,10 +322,14 @@ impl Books {
     pub fn release(&mut self, id: AttemptId, after: After) {
         self.step.attempts.push(id);
         let attempt = &mut self.attempts[id.index()];
+        let reserved = attempt.is_reserved();
         attempt.reached = AttemptState::Released;
         let placement = std::mem::take(&mut attempt.placement);
         let (job, gpu_type, started_at) = (attempt.job, attempt.gpu_type, attempt.started_at);
-        let charged = attempt.charged;
+        let (charged, gpus) = (attempt.charged, attempt.gpus);
+        if reserved {
+            self.count_members(job, &placement, (-1, 0));
+        }
         let partners = self.partners_of(id);
         self.part(id);
         let alone = partners.iter().map(|&(partner, _)| partner).filter(|&partner| {
@@ -331,8 +344,7 @@ impl Books {
                 node.vacate(slice.devices, id);
             });
         }
-        let spec = &self.jobs[job.index()].spec;
-        let (tenant, gpus) = (spec.tenant, spec.demand.gpus);
+        let tenant = self.jobs[job.index()].spec.tenant;
         self.tenants.refund((tenant, charged), gpu_type, gpus);
         self.step.tenants.push(tenant);
         let held = started_at.map_or(Span::ZERO, |at| self.now.saturating_since(at));

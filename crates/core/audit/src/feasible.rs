@@ -3,30 +3,38 @@
 use crate::books::Books;
 use crate::books::job::Job;
 use crate::books::node::Node;
+use crate::books::sites::devices_of;
 use deepshare_engine::Placer;
-use deepshare_model::{Demand, Devices, GpuTypeId, Layout, Resources};
+use deepshare_model::{Demand, Devices, GpuTypeId, Layout, NodeId, Resources};
 
 /// What a node offers.
 pub(crate) struct Offer {
     pub devices: Devices,
     pub host: Resources,
+    /// Members of the job that it admits; `u32::MAX`: any number.
+    pub members: u32,
 }
 
 /// What a node would give to a job.
 struct Room {
     /// Devices offered.
     usable: u32,
-    /// As many of them as GPU memory, CPU and host memory allow.
+    /// As many of them as GPU memory, CPU, host memory and requirements allow.
     takes: u32,
 }
 
 impl Books {
     /// True if the job fits the nodes of its pool and one GPU model, where each offers so much.
-    pub fn fits(&self, job: &Job, gpu_type: GpuTypeId, offer: impl Fn(&Node) -> Offer) -> bool {
+    pub fn fits(
+        &self,
+        job: &Job,
+        gpu_type: GpuTypeId,
+        offer: impl Fn(NodeId, &Node) -> Offer,
+    ) -> bool {
         let demand = &job.spec.demand;
         let nodes = self.nodes_of(job.pool, gpu_type);
         let rooms: Vec<Room> = nodes
-            .map(|node| room(node, &offer(node), demand))
+            .map(|(id, node)| room(node, &offer(id, node), demand))
             .filter(|room| room.usable > 0)
             .collect();
         let size = self.node_size.get(&(job.pool, gpu_type)).copied().unwrap_or(0);
@@ -55,7 +63,8 @@ fn room(node: &Node, offer: &Offer, demand: &Demand) -> Room {
         each.cpu_milli.saturating_mul(u64::from(*n)) <= all.cpu_milli
             && each.memory_mib.saturating_mul(u64::from(*n)) <= all.memory_mib
     };
-    Room { usable, takes: (0..=usable).rev().find(enough).unwrap_or(0) }
+    let most = usable.min(devices_of(demand, offer.members));
+    Room { usable, takes: (0..=most).rev().find(enough).unwrap_or(0) }
 }
 
 /// One node if it fits the largest, else whole nodes and at most one part of another.

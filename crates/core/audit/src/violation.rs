@@ -3,7 +3,7 @@
 use deepshare_engine::{AttemptState, EvictReason, JobState, NodeCondition, Reason};
 use deepshare_model::{
     AttemptId, Class, Devices, Epoch, GpuTime, GpuTypeId, JobId, NodeId, Outcome, PoolId,
-    Resources, Retention, Span, TenantId, Time,
+    Resources, Retention, SiteId, Span, TenantId, Time,
 };
 use std::fmt;
 use thiserror::Error;
@@ -107,6 +107,12 @@ pub enum Violation {
     /// CPU and host memory of a node cover what stays and what is promised.
     #[error("{node} has {capacity:?}, and {used:?} is held or promised for good")]
     HostOverdrawn { node: NodeId, used: HostUse, capacity: Resources },
+    /// Nodes take members as far as they admit them.
+    #[error("{node} admits {left} more members like those of {attempt}, which has {members} there")]
+    NotAdmitted { attempt: AttemptId, node: NodeId, members: u32, left: u32 },
+    /// What a node does not admit any more is promised no longer.
+    #[error("on {node} more members of {site} are promised than it admits")]
+    PromisedUnadmitted { site: SiteId, node: NodeId },
     /// A member never spans nodes.
     #[error("a member of {member} GPUs stays on one node: {attempt} of {job} splits one")]
     MemberSplit { attempt: AttemptId, job: JobId, member: u32 },
@@ -217,6 +223,11 @@ pub enum Violation {
         "{attempt} is shrunk to {to:?} beside each GPU: not best-effort, not what its job can do with, or twice"
     )]
     BadShrink { attempt: AttemptId, to: Resources },
+    /// Nobody may be grown like this.
+    #[error(
+        "{attempt} is grown to {to:?} beside each GPU: not shrunk long enough, not what its job asks for, or twice"
+    )]
+    BadGrow { attempt: AttemptId, to: Resources },
     /// An eviction gives a reason that does not hold.
     #[error("{attempt} is evicted as {reason:?}, which it is not")]
     EvictedWithoutCause { attempt: AttemptId, reason: EvictReason },
@@ -252,6 +263,9 @@ pub enum Violation {
          although others could have gone"
     )]
     VictimNotSpared { victim: AttemptId, beneficiary: JobId, times: usize },
+    /// Whoever is shielded is spared if others can go.
+    #[error("{victim} is shielded and evicted for {beneficiary}, although others could have gone")]
+    ShieldedNotSpared { victim: AttemptId, beneficiary: JobId },
     /// Who has not run its minimum time, or whose eviction was refused lately, is no victim.
     #[error("{attempt} is preempted, and may not be before {from}")]
     PreemptedTooSoon { attempt: AttemptId, from: Time },
@@ -358,6 +372,10 @@ pub enum Duty {
     StartOverdue,
     /// It waited for an attempt whose eviction was refused.
     EvictionRefused(AttemptId),
+    /// It was promised devices that another attempt turned out to hold.
+    DevicesTaken(AttemptId),
+    /// A member of it is gone.
+    Broken,
 }
 
 impl fmt::Display for Duty {
@@ -367,6 +385,8 @@ impl fmt::Display for Duty {
             Duty::NodeLost(node) => write!(f, "{node} was lost"),
             Duty::StartOverdue => f.write_str("its start is overdue"),
             Duty::EvictionRefused(holder) => write!(f, "the eviction of {holder} was refused"),
+            Duty::DevicesTaken(holder) => write!(f, "{holder} was found on its devices"),
+            Duty::Broken => f.write_str("a member of it is gone"),
         }
     }
 }
@@ -411,6 +431,12 @@ impl HostUse {
     pub(crate) fn add(&mut self, each: Resources, n: u32) {
         self.cpu_milli += u128::from(each.cpu_milli) * u128::from(n);
         self.memory_mib += u128::from(each.memory_mib) * u128::from(n);
+    }
+
+    /// True if this is more than there is of something that is asked for.
+    pub(crate) fn is_short_of(self, limit: Resources, asked: Resources) -> bool {
+        (asked.cpu_milli > 0 && self.cpu_milli > u128::from(limit.cpu_milli))
+            || (asked.memory_mib > 0 && self.memory_mib > u128::from(limit.memory_mib))
     }
 
     pub(crate) fn fits(self, limit: Resources) -> bool {

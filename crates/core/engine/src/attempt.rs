@@ -73,12 +73,16 @@ pub struct Attempt {
     pub charged: Class,
     /// Where it runs. Emptied on release.
     pub placement: Placement,
+    /// Devices of it, in all.
+    gpus: u32,
     /// CPU and memory that it holds beside each GPU: as its job asks, or less after a shrink.
     pub per_gpu: Resources,
-    /// What it held before a shrink that is not confirmed yet.
+    /// What it held before a resize that is not confirmed yet.
     pub(crate) resizing: Option<Resources>,
-    /// The world could not shrink it: not asked again.
+    /// The world could not resize it: not asked again.
     pub(crate) rigid: bool,
+    /// It holds less than its job asks for, and may grow from then on.
+    pub(crate) grows_from: Option<Time>,
     /// When it began to make progress.
     pub running_since: Option<Time>,
     /// Who shares its devices, in the order in which they joined.
@@ -103,9 +107,48 @@ pub struct Attempt {
     pub(crate) eviction: Option<(EvictReason, AttemptState)>,
     /// The eviction was refused: not a victim again before this instant.
     pub(crate) no_eviction_before: Time,
+    /// A member of it is gone: it ends, also if an eviction under way is refused.
+    pub(crate) broken: bool,
 }
 
 impl Attempt {
+    /// An attempt that is promised devices, with CPU and memory beside each, and nobody on them yet.
+    #[inline]
+    pub(crate) fn new(
+        (id, job): (AttemptId, JobId),
+        epoch: Epoch,
+        charged: Class,
+        placement: Placement,
+        per_gpu: Resources,
+    ) -> Attempt {
+        Attempt {
+            id,
+            job,
+            epoch,
+            state: AttemptState::Reserved,
+            charged,
+            gpus: placement.iter().map(|slice| slice.devices.count()).sum(),
+            placement,
+            per_gpu,
+            resizing: None,
+            rigid: false,
+            grows_from: None,
+            running_since: None,
+            beside: Vec::new(),
+            company: Vec::new(),
+            steps: 1,
+            pace: Retention::WHOLE,
+            worked: Span::ZERO,
+            rate_since: Time::ZERO,
+            counted: Counted::default(),
+            awaits: Vec::new(),
+            waiters: Vec::new(),
+            eviction: None,
+            no_eviction_before: Time::ZERO,
+            broken: false,
+        }
+    }
+
     /// Why it is ending, if it was evicted.
     pub fn evict_reason(&self) -> Option<EvictReason> {
         self.eviction.map(|(reason, _)| reason)
@@ -118,14 +161,20 @@ impl Attempt {
         beside.min().map_or(Retention::WHOLE, |kept| self.pace.times(kept))
     }
 
+    /// True if it is to give CPU and memory that it holds still.
+    pub(crate) fn is_shrinking(&self) -> bool {
+        self.resizing.is_some_and(|before| !before.fits(self.per_gpu))
+    }
+
     /// Whom it joined.
     pub(crate) fn joined(&self, host: AttemptId) -> bool {
         self.company.iter().any(|company| company.host == host)
     }
 
-    /// Devices in all.
+    /// Devices that it holds, is promised, or held until its release.
+    #[inline]
     pub fn gpus(&self) -> u32 {
-        self.placement.iter().map(|slice| slice.devices.count()).sum()
+        self.gpus
     }
 
     /// An eviction of it was refused: the world is not asked again before this instant.

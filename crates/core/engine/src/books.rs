@@ -68,6 +68,17 @@ impl Node {
         }
     }
 
+    /// Takes in more devices, all of them vacant and healthy, and other host resources.
+    pub(crate) fn resize(&mut self, gpus: u32, capacity: Resources) {
+        let new = Devices::first(gpus).minus(Devices::first(self.spec.gpus));
+        self.healthy = self.healthy.union(new);
+        self.vacant = self.vacant.union(new);
+        self.residents.resize(gpus as usize, Vec::new());
+        self.give_host(capacity);
+        self.take_host(self.spec.capacity);
+        (self.spec.gpus, self.spec.capacity) = (gpus, capacity);
+    }
+
     /// Devices on which something can be placed now.
     #[inline]
     pub fn open(&self) -> Devices {

@@ -89,6 +89,16 @@ pub enum Command {
         /// What it keeps beside each GPU.
         per_gpu: Resources,
     },
+    /// Give a shrunk attempt back what its job asks for, and tell when that is visible
+    /// ([`Event::Resized`](crate::Event::Resized)).
+    Grow {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// The term of leadership that decided it.
+        epoch: Epoch,
+        /// What it gets beside each GPU.
+        per_gpu: Resources,
+    },
     /// Tell the job's owner that it cannot run here as things stand.
     Refuse {
         /// Which job.
@@ -120,6 +130,8 @@ pub enum EvictReason {
     NodeLost,
     /// It was bound and did not start in time.
     StartOverdue,
+    /// A member of it is gone for good, and the others cannot do without.
+    Broken,
     /// It shares devices, and the pair runs slower than it may.
     Degraded,
     /// It shares devices, and one of the pair has been slowed down as much as it accepts.

@@ -14,10 +14,9 @@ use crate::pool::Guard;
 use crate::queue::KeyId;
 use crate::reason::{Illegal, Reason};
 use crate::settings::CapacityMode;
+use crate::site::Members;
 use crate::state::State;
-use deepshare_model::{
-    AttemptId, Class, JobId, NodeId, PoolId, Resources, Retention, Span, TenantId, Time,
-};
+use deepshare_model::{AttemptId, Class, JobId, NodeId, PoolId, Resources, TenantId, Time};
 
 /// Why an attempt is evicted.
 #[derive(Clone, Copy, Debug)]
@@ -143,8 +142,8 @@ impl<'a> Draft<'a> {
     /// Places a waiting job on given devices, for policies that plan their own.
     ///
     /// # Errors
-    /// The quota that binds. Devices that are not free, or too few or many of them, are an
-    /// [`Illegal`] proposal.
+    /// The quota that binds, or nodes that do not admit the job. Devices that are not free, or too few
+    /// or many of them, are an [`Illegal`] proposal.
     pub fn place_on(&mut self, job: JobId, placement: Placement) -> Result<(), Reason> {
         if !self.is_waiting_here(job) {
             return Err(Reason::NotConsidered);
@@ -165,6 +164,10 @@ impl<'a> Draft<'a> {
         let (tenant, class) = (spec.tenant, spec.class);
         let gpu_type = self.state.nodes[placement[0].node.index()].spec.gpu_type;
         self.state.admits((tenant, class), gpu_type, asked)?;
+        let demand = self.state.job(job).spec.demand;
+        if !self.state.admits_on(&placement, &demand) {
+            return Err(self.state.not_admitted(self.pool, &demand, false));
+        }
         self.claim(job, class, placement);
         Ok(())
     }
@@ -343,7 +346,9 @@ impl<'a> Draft<'a> {
         let free = placement.iter().all(|slice| {
             let node = &self.state.nodes[slice.node.index()];
             let gpus = slice.devices.count();
-            slice.devices.intersect(node.claimed).is_empty() && node.host_room_for(per_gpu) >= gpus
+            // What the world uses beyond what there is, is not this draft's doing.
+            let has_host = node.host_room_for(per_gpu) >= gpus || !self.took_host(at, slice.node);
+            slice.devices.intersect(node.claimed).is_empty() && has_host
         });
         let gpu_type = self.state.nodes[placement[0].node.index()].spec.gpu_type;
         let gpus = self.state.attempt(attempt).gpus();
@@ -366,6 +371,16 @@ impl<'a> Draft<'a> {
         self.reoccupy(attempt);
         self.state.set_attempt_state(attempt, before);
         true
+    }
+
+    /// True if CPU or memory of a node was promised to anybody since the proposal at this place.
+    fn took_host(&self, since: usize, node: NodeId) -> bool {
+        let on = |id: AttemptId| {
+            let attempt = self.state.attempt(id);
+            let here = attempt.placement.iter().any(|slice| slice.node == node);
+            here && attempt.per_gpu != Resources::default()
+        };
+        self.journal[since..].iter().any(|p| matches!(p, Proposal::Place(id) if on(*id)))
     }
 
     /// Asks for a round of this pool at `at`, even if nothing happens until then. The earliest
@@ -413,30 +428,10 @@ impl<'a> Draft<'a> {
         let spec = &state.jobs[job.index()].spec;
         let gpu_type = state.nodes[placement[0].node.index()].spec.gpu_type;
         state.tenants.charge(spec.tenant, class, gpu_type, spec.demand.gpus);
+        state.count_members(job, &placement, Members::Promised);
         state.pools[self.pool.index()].live.insert(id);
-        state.attempts.push(Attempt {
-            id,
-            job,
-            epoch: state.epoch,
-            state: AttemptState::Reserved,
-            charged: class,
-            placement,
-            beside: Vec::new(),
-            company: Vec::new(),
-            steps: 1,
-            pace: Retention::WHOLE,
-            worked: Span::ZERO,
-            rate_since: Time::ZERO,
-            per_gpu,
-            resizing: None,
-            rigid: false,
-            running_since: None,
-            counted: Default::default(),
-            awaits: Vec::new(),
-            waiters: Vec::new(),
-            eviction: None,
-            no_eviction_before: Time::ZERO,
-        });
+        let attempt = Attempt::new((id, job), state.epoch, class, placement, per_gpu);
+        state.attempts.push(attempt);
         state.set_job_state(job, JobState::Active(id));
         self.journal.push(Proposal::Place(id));
     }

@@ -1,5 +1,7 @@
 //! The state machine: one event in, commands out.
 
+mod world;
+
 use crate::attempt::{Attempt, AttemptState, Slice};
 use crate::books::{Node, NodeCondition};
 use crate::command::{Command, EvictReason};
@@ -20,6 +22,7 @@ use deepshare_model::{
     TenantId, TenantSpec, Time,
 };
 use std::collections::VecDeque;
+use world::Finding;
 
 /// The scheduler as a value. See the crate's documentation for the contract.
 pub struct Engine {
@@ -31,8 +34,9 @@ impl Engine {
     /// An engine with no nodes, tenants or jobs: those arrive as events.
     pub fn new(settings: EngineSettings, policy: Box<dyn Policy>) -> Engine {
         let qad = Qad::new(settings.qad_lambda_milli);
-        let (spills, shares) = (policy.spills(), policy.shares());
-        Engine { state: State { settings, qad, spills, shares, ..State::default() }, policy }
+        let (spills, shares, grows) = (policy.spills(), policy.shares(), policy.grows());
+        let state = State { settings, qad, spills, shares, grows, ..State::default() };
+        Engine { state, policy }
     }
 
     /// The books.
@@ -112,6 +116,23 @@ impl Engine {
                     self.after_attempt(job, None);
                 }
             }
+            Event::Carried { job, preempted_at, served } => {
+                self.carry(*job, preempted_at, *served);
+            }
+            Event::Found { job, charged, placement, per_gpu, running_since } => {
+                let (job, charged, per_gpu) = (*job, *charged, *per_gpu);
+                let running_since = *running_since;
+                self.find(&Finding { job, charged, placement, per_gpu, running_since }, out);
+            }
+            Event::Shielded { job, shielded } => self.shield(*job, *shielded),
+            Event::Broken { attempt } => self.break_up(*attempt, out),
+            Event::NodeChanged { node, gpus, capacity } => {
+                self.resize_node(*node, *gpus, *capacity, out);
+            }
+            Event::Admitted { site, nodes, members } => self.admit(*site, nodes, *members, out),
+            Event::AssuranceRestored { tenant, gpu_type, smoothed } => {
+                self.state.restore_assurance(*tenant, *gpu_type, *smoothed);
+            }
             Event::Retentions { table } => self.learn_retentions(table),
             Event::PairSampled { attempts, retentions, taken } => {
                 self.state.sampled(*attempts, *retentions, *taken);
@@ -134,7 +155,8 @@ impl Engine {
                 false => pool.due(),
             });
         let round = rounds.min().map(|at| self.not_before_slot(at));
-        [timer, round].into_iter().flatten().min()
+        let growth = state.next_growth().map(|at| self.not_before_slot(at));
+        [timer, round, growth].into_iter().flatten().min()
     }
 
     /// A round at `at` has to wait for the next slot if `at`'s slot had one already.
@@ -164,11 +186,12 @@ impl Engine {
             if !pool.dirty && pool.due().is_none_or(|at| at > now) {
                 continue;
             }
-            pool.dirty = false;
             pool.wake_at = None;
             if !pool.has_work() {
                 continue;
             }
+            // Else what changed counts for whoever comes next.
+            pool.dirty = false;
             pool.hosts.look_at = None;
             pool.reasons.clear();
             self.state.wake_sleepers(PoolId::from_index(index));
@@ -178,6 +201,10 @@ impl Engine {
             let mut draft = Draft::new(&mut self.state, PoolId::from_index(index));
             self.policy.round(&mut draft);
             verdict = verdict.and(draft.commit(out));
+            self.state.look_at_growth(PoolId::from_index(index));
+        }
+        if self.state.next_growth().is_some_and(|at| at <= now) {
+            self.state.grow_all_back(out);
         }
         verdict
     }
@@ -217,6 +244,7 @@ impl Engine {
             failed_starts: 0,
             cancelled: false,
             held: false,
+            shielded: false,
         });
         match state.never_fits(key) {
             None => self.enqueue(id),
@@ -293,8 +321,9 @@ impl Engine {
             JobState::Waiting => {
                 self.state.leave_queue(job);
                 // A job ahead is gone: those behind it may move.
-                let pool = self.state.pool_of(job).index();
-                self.state.pools[pool].dirty = true;
+                let pool = self.state.pool_of(job);
+                self.state.pools[pool.index()].dirty = true;
+                self.state.look_at_growth(pool);
             }
             JobState::BackingOff { until } => {
                 self.state.timers.remove(&(until, job));
@@ -376,13 +405,18 @@ impl Engine {
         if matches!(self.state.job(job).state, JobState::Ended(_)) {
             return;
         }
+        let until = self.note_failed_start(job);
+        self.after_attempt(job, Some(until));
+    }
+
+    /// Books a failed start. Until when the job pauses, longer with each failure in a row.
+    fn note_failed_start(&mut self, job: JobId) -> Time {
         let settings = self.state.settings;
         let entry = &mut self.state.jobs[job.index()];
         let doublings = entry.failed_starts.min(32);
         entry.failed_starts += 1;
         let pause = settings.backoff_first.0.saturating_mul(1 << doublings);
-        let until = self.state.now + Span(pause.min(settings.backoff_max.0));
-        self.after_attempt(job, Some(until));
+        self.state.now + Span(pause.min(settings.backoff_max.0))
     }
 
     fn start_overdue(&mut self, id: AttemptId, out: &mut Vec<Command>) {
@@ -420,6 +454,8 @@ impl Engine {
         let lost = |node: &NodeId| self.state.nodes[node.index()].condition == NodeCondition::Lost;
         if nodes.iter().any(lost) {
             self.state.begin_eviction(id, EvictReason::NodeLost, out);
+        } else if self.state.attempt(id).broken {
+            self.state.begin_eviction(id, EvictReason::Broken, out);
         } else if self.state.job(job).cancelled {
             self.state.begin_eviction(id, EvictReason::Cancelled, out);
         }
@@ -456,11 +492,17 @@ impl Engine {
         }
         let reason = attempt.evict_reason();
         let preempted = reason.is_some_and(EvictReason::is_chosen);
+        // A gang that breaks before it ran would break again at once.
+        let failed = reason == Some(EvictReason::Broken) && attempt.running_since.is_none();
         let job = self.state.release(id, out);
         if matches!(self.state.job(job).state, JobState::Ended(_)) {
             return;
         }
-        let pause = preempted.then(|| self.note_preemption(job)).flatten();
+        let pause = match (preempted, failed) {
+            (true, _) => self.note_preemption(job),
+            (_, true) => Some(self.note_failed_start(job)),
+            _ => None,
+        };
         self.after_attempt(job, pause);
     }
 
@@ -667,6 +709,7 @@ impl Engine {
         }
         state.set_spills(policy.spills());
         state.set_shares(policy.shares());
+        state.grows = policy.grows();
         // What was read back fits exactly; the next job should not pay for moving all of them.
         state.jobs.reserve(state.jobs.len() / 2);
         state.attempts.reserve(state.attempts.len() / 2);

@@ -1,9 +1,11 @@
 //! All that can happen to the engine, estimates included.
 
+use crate::attempt::Placement;
+use crate::qad::Degree;
 use crate::sharing::RetentionTable;
 use deepshare_model::{
-    AttemptId, Epoch, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Retention, Span, TenantId,
-    TenantSpec, Time,
+    AttemptId, Class, Epoch, GpuTypeId, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId,
+    Resources, Retention, SiteId, Span, TenantId, TenantSpec, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +61,41 @@ pub enum Event {
         outcome: Outcome,
     },
 
+    /// What happened to a job before this engine knew it: under an earlier engine, or as pods that
+    /// its controller has replaced. Comes right after its submission.
+    Carried {
+        /// Which job.
+        job: JobId,
+        /// When it was preempted, oldest first.
+        preempted_at: Vec<Time>,
+        /// Time it has run.
+        served: Span,
+    },
+    /// A job was found holding devices, as after a restart. The world is right: no quota, no room and
+    /// no other holder is checked, whoever holds the same devices shares them from now on, and whoever
+    /// was only promised them has to wait anew. Devices that are not known void the event; those of
+    /// several GPU types count as the first one's.
+    Found {
+        /// Which job: submitted, and not active.
+        job: JobId,
+        /// To which class of its tenant its devices are charged.
+        charged: Class,
+        /// What it holds.
+        placement: Placement,
+        /// CPU and memory that it holds beside each GPU.
+        per_gpu: Resources,
+        /// Since when it makes progress; `None`: bound, and not running yet.
+        running_since: Option<Time>,
+    },
+    /// While a running job's owner is to run on, or the world's budget for disrupting its owner is
+    /// used up: evicted only where nobody else will do.
+    Shielded {
+        /// Which job.
+        job: JobId,
+        /// From now on, or no more.
+        shielded: bool,
+    },
+
     // Attempts to start.
     /// The world accepted the binding.
     Bound {
@@ -84,6 +121,13 @@ pub enum Event {
     },
     /// Bound long ago and still not running: give this attempt up.
     StartOverdue {
+        /// Which attempt.
+        attempt: AttemptId,
+    },
+
+    /// A member of a running gang is gone and did not come back in time: the rest is evicted, and the
+    /// gang starts again as a whole.
+    Broken {
         /// Which attempt.
         attempt: AttemptId,
     },
@@ -139,8 +183,30 @@ pub enum Event {
         /// Its new pool.
         pool: PoolId,
     },
-    /// A device failed or was repaired. A job on a failed device runs on until it ends or is
-    /// evicted; nothing new is placed there.
+    /// A node's devices or host resources are others than when it was added.
+    NodeChanged {
+        /// Which.
+        node: NodeId,
+        /// Number of GPUs, never fewer than before: devices that are gone are failed ones.
+        gpus: u32,
+        /// Allocatable CPU and host memory, less what others use of it.
+        capacity: Resources,
+    },
+    /// How many more members of a job with certain requirements the nodes can take (labels, taints,
+    /// ports, anything that is not GPUs, CPU or memory). Nothing said of a node: none. A member is a
+    /// pod of a gang of [members](deepshare_model::Layout::Members), or all that another job has on
+    /// the node. From then on the engine counts what it starts there itself: said again when members
+    /// have left, or could not be started.
+    Admitted {
+        /// The requirements.
+        site: SiteId,
+        /// Of which nodes.
+        nodes: Vec<NodeId>,
+        /// Members on each of them, beside whoever is there; `u32::MAX`: any number.
+        members: u32,
+    },
+    /// A device failed or was repaired, or somebody else took or freed it. A job on a failed device
+    /// runs on until it ends or is evicted; nothing new is placed there.
     DeviceHealth {
         /// Which node.
         node: NodeId,
@@ -151,12 +217,12 @@ pub enum Event {
     },
 
     // Resizes.
-    /// The attempt holds what it was shrunk to, and no more.
+    /// The attempt holds what it was shrunk or grown to, and no more.
     Resized {
         /// Which attempt.
         attempt: AttemptId,
     },
-    /// The attempt cannot be shrunk. It keeps what it had.
+    /// The attempt cannot be shrunk or grown. It keeps what it had.
     ResizeRefused {
         /// Which attempt.
         attempt: AttemptId,
@@ -185,6 +251,15 @@ pub enum Event {
         tenant: TenantId,
         /// Its terms from now on.
         spec: TenantSpec,
+    },
+    /// A tenant's smoothed quota assurance degree, as an earlier engine left it.
+    AssuranceRestored {
+        /// Whose.
+        tenant: TenantId,
+        /// Of which GPU type.
+        gpu_type: GpuTypeId,
+        /// Q̃ as of now.
+        smoothed: Degree,
     },
     /// This engine leads from now on, under a new epoch.
     Leadership {

@@ -93,6 +93,7 @@ pub struct Forecast {
 
 /// The forecast's nodes of one GPU type.
 struct OfType<'a> {
+    state: &'a State,
     forecast: &'a Forecast,
     index: &'a FreeIndex,
 }
@@ -118,6 +119,11 @@ impl Ground for OfType<'_> {
 
     fn gpu_memory_mib(&self, node: NodeId) -> u32 {
         self.forecast.frame.facts(self.slot(node)).1
+    }
+
+    /// As now: who else comes and goes meanwhile is the driver's to know.
+    fn admitted_gpus(&self, node: NodeId, demand: &Demand) -> u32 {
+        self.state.admitted_gpus(node, demand)
     }
 }
 
@@ -207,7 +213,7 @@ impl Forecast {
                 let slot = self.frame.quota_slot(tenant, attempt.charged, gpu_type);
                 let most =
                     state.limit(tenant, attempt.charged, gpu_type).map_or(0, |limit| limit.0);
-                let left = self.contents.quota[slot].saturating_add(spec.demand.gpus);
+                let left = self.contents.quota[slot].saturating_add(attempt.gpus());
                 self.contents.quota[slot] = left.min(most);
             }
         }
@@ -261,7 +267,8 @@ impl Forecast {
             if binds && state.lineage(spec.tenant).any(|t| quota_left(t) < demand.gpus) {
                 return None;
             }
-            state.settings.placer.find(&OfType { forecast: self, index }, demand).ok()
+            let ground = OfType { state, forecast: self, index };
+            state.settings.placer.find(&ground, demand).ok()
         })
     }
 }

@@ -10,6 +10,11 @@ use std::collections::VecDeque;
 
 const HOUR: Span = Span::from_secs(3_600);
 
+/// True if an instant is within the hour before `now`.
+pub(crate) fn is_within_hour(at: Time, now: Time) -> bool {
+    now.saturating_since(at) < HOUR
+}
+
 /// Where a job stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -76,6 +81,8 @@ pub struct Job {
     pub(crate) cancelled: bool,
     /// Its owner holds it: do not queue it again when its attempt ends.
     pub(crate) held: bool,
+    /// Evicted only where nobody else will do.
+    pub shielded: bool,
 }
 
 impl Job {
@@ -107,7 +114,7 @@ impl Job {
 
     /// Times it was preempted in the hour before `now`.
     pub fn preempted_within_hour(&self, now: Time) -> usize {
-        let recent = |at: &&Time| now.saturating_since(**at) < HOUR;
+        let recent = |at: &&Time| is_within_hour(**at, now);
         self.preempted_at.iter().rev().take_while(recent).count()
     }
 

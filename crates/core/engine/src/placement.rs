@@ -2,6 +2,7 @@
 
 use crate::attempt::{Placement, Slice};
 use crate::books::{FreeIndex, Node};
+use crate::site::Sites;
 use deepshare_model::{Demand, Devices, Layout, NodeId, Resources};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,8 @@ pub(crate) enum Misfit {
     Shape,
     /// Enough in the right shape, without host resources beside them.
     Host,
+    /// Enough in the right shape, on nodes that do not admit it.
+    Site,
 }
 
 /// What a search looks at: the books as they are, those of an empty pool, or a forecast.
@@ -40,10 +43,17 @@ pub(crate) trait Ground {
     /// How many GPUs the node's host resources are enough for, at `per_gpu` each.
     fn host_room_for(&self, node: NodeId, per_gpu: Resources) -> u32;
     fn gpu_memory_mib(&self, node: NodeId) -> u32;
+    /// How many of the demand's GPUs the node takes as its requirements go.
+    fn admitted_gpus(&self, node: NodeId, demand: &Demand) -> u32;
 
-    /// Devices of the node that can be used, given the host resources each needs.
+    /// Devices of the node that can be used, given the host resources each needs and what the node
+    /// admits.
     fn usable_count(&self, node: NodeId, demand: &Demand) -> u32 {
-        self.open(node).count().min(self.host_room_for(node, demand.per_gpu))
+        let with_host = self.open(node).count().min(self.host_room_for(node, demand.per_gpu));
+        match demand.site {
+            None => with_host,
+            Some(_) => with_host.min(self.admitted_gpus(node, demand)),
+        }
     }
 
     /// True if the node can take `gpus` of the demand's GPUs.
@@ -68,6 +78,7 @@ pub(crate) trait Ground {
 /// The books: free devices, or those that an empty pool would offer.
 pub(crate) struct Offer<'a> {
     pub(crate) nodes: &'a [Node],
+    pub(crate) sites: &'a Sites,
     pub(crate) index: &'a FreeIndex,
     /// True: look at what an empty pool would offer.
     pub(crate) empty: bool,
@@ -91,6 +102,10 @@ impl Ground for Offer<'_> {
     fn gpu_memory_mib(&self, node: NodeId) -> u32 {
         self.nodes[node.index()].spec.gpu_memory_mib
     }
+
+    fn admitted_gpus(&self, node: NodeId, demand: &Demand) -> u32 {
+        self.sites.gpus(node, demand, self.empty)
+    }
 }
 
 impl Placer {
@@ -112,14 +127,15 @@ impl Placer {
     }
 }
 
-/// Tells a wrong shape from missing host resources: would it fit if those were free?
+/// Tells a wrong shape from missing host resources and nodes that do not admit it: would it fit but
+/// for those?
 fn why<G: Ground>(offer: &G, demand: &Demand) -> Misfit {
-    let bare = Demand { per_gpu: Default::default(), ..*demand };
-    if bare == *demand || Placer::Consolidate.find(offer, &bare).is_err() {
-        Misfit::Shape
-    } else {
-        Misfit::Host
+    let fits = |other: Demand| Placer::Consolidate.find(offer, &other).is_ok();
+    if demand.site.is_some() && fits(Demand { site: None, ..*demand }) {
+        return Misfit::Site;
     }
+    let bare = Demand { per_gpu: Default::default(), site: None, ..*demand };
+    if bare.per_gpu == demand.per_gpu || !fits(bare) { Misfit::Shape } else { Misfit::Host }
 }
 
 type Remainder<G> = fn(&G, u32, &Demand, &[Slice]) -> Option<NodeId>;

@@ -1,6 +1,7 @@
 //! What a policy is: an order of waiting jobs, and proposals on a draft.
 
 use crate::draft::Draft;
+use crate::sharing::PairBar;
 use crate::state::State;
 use deepshare_model::JobId;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,18 @@ pub trait Policy: Send {
     /// Whether it lets jobs share devices. Never changes.
     fn shares(&self) -> bool {
         false
+    }
+
+    /// Whether shrunk attempts are given back what their jobs ask for once nobody lacks CPU or memory.
+    /// Never changes.
+    fn grows(&self) -> bool {
+        false
+    }
+
+    /// What two jobs that were found on the same devices have to keep for their pair to go on: the one
+    /// found last, the other. Nothing, for policies that part nobody.
+    fn bar_of_found(&self, _: &State, _: [JobId; 2]) -> PairBar {
+        PairBar::NONE
     }
 
     /// Proposes on the draft of one pool's round.

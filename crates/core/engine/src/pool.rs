@@ -39,6 +39,10 @@ pub struct Pool {
     pub(crate) dirty: bool,
     /// Its policy asked for a round then.
     pub(crate) wake_at: Option<Time>,
+    /// Attempts that hold less than their jobs ask for, by when they may grow.
+    pub(crate) shrunk: BTreeSet<(Time, AttemptId)>,
+    /// When it is to be looked at who of them can.
+    pub(crate) grow_at: Option<Time>,
     pub(crate) guard: Option<Guard>,
     /// No gang needs a guard before.
     pub(crate) guard_idle_until: Time,
@@ -95,6 +99,14 @@ impl Reasons {
         self.jobs.insert(job, reason);
     }
 
+    /// True if some job is said to lack CPU or memory only.
+    pub(crate) fn lack_host(&self) -> bool {
+        let tenants = self.tenants.iter().map(|(_, reason)| reason);
+        let keys = self.keys.iter().map(|(_, reason)| reason);
+        let mut all = self.jobs.values().chain(keys).chain(tenants).chain(&self.rest);
+        all.any(Reason::lacks_host)
+    }
+
     /// The most specific thing said, the last one where several are.
     pub(crate) fn of(&self, job: JobId, key: KeyId, tenant: TenantId) -> Reason {
         let last = |said: &[(KeyId, Reason)]| {
@@ -139,9 +151,14 @@ impl Pool {
         self.free.resize_with(types, FreeIndex::default);
         self.usable.resize_with(types, FreeIndex::default);
         self.obtainable.resize_with(types, FreeIndex::default);
-        self.obtainable[spec.gpu_type.index()].make_room(spec.gpus);
-        self.free[spec.gpu_type.index()].make_room(spec.gpus);
-        self.usable[spec.gpu_type.index()].make_room(spec.gpus);
+        self.make_room(spec.gpu_type, spec.gpus);
+    }
+
+    /// Makes room in the indexes of a GPU type for nodes of this size.
+    pub(crate) fn make_room(&mut self, gpu_type: GpuTypeId, gpus: u32) {
+        for indexes in [&mut self.free, &mut self.usable, &mut self.obtainable] {
+            indexes[gpu_type.index()].make_room(gpus);
+        }
     }
 
     /// True if a round could change anything: jobs wait, or pairs are to be looked at or broken up.

@@ -144,6 +144,17 @@ impl Qad {
         self.powers = powers;
     }
 
+    /// Sets Q̃ as of `slot`, at most 1.
+    pub(crate) fn restore(
+        &mut self,
+        (tenant, gpu_type): (TenantId, GpuTypeId),
+        smoothed: Degree,
+        slot: u64,
+    ) {
+        let account = self.account(tenant, gpu_type);
+        (account.smoothed, account.slot) = (smoothed.min(Degree::ONE), slot);
+    }
+
     /// Q, and Q̃ as of `slot`: of the GPU type that is worst off.
     pub(crate) fn of(&self, tenant: TenantId, slot: u64) -> (Degree, Degree) {
         let accounts = self.accounts.get(tenant.index()).map_or(&[][..], Vec::as_slice);

@@ -190,6 +190,17 @@ impl Queues {
         self.queues[id.0 as usize].refused[charge as usize].as_ref().filter(|_| asleep)
     }
 
+    /// True if some of a key's waiting jobs sleep for CPU or memory only, charged to any class.
+    pub(crate) fn lacks_host(&self, id: KeyId) -> bool {
+        let queue = &self.queues[id.0 as usize];
+        let asleep = [Class::Guaranteed, Class::BestEffort].into_iter();
+        let devices = asleep.filter_map(|charge| self.why_asleep(id, charge));
+        let waiting =
+            queue.parts.iter().zip(&queue.no_partner).filter(|(part, _)| part.head.is_some());
+        let partners = waiting.flat_map(|(_, refused)| refused.iter().flatten());
+        devices.chain(partners).any(Reason::lacks_host)
+    }
+
     pub(crate) fn head(&self, id: KeyId) -> Option<(Rank, JobId)> {
         self.queues[id.0 as usize].head
     }

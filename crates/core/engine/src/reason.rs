@@ -44,6 +44,16 @@ pub enum Reason {
         /// GPUs it asks for.
         need: u32,
     },
+    /// GPUs are free, but not on nodes that meet its requirements: labels, taints, ports, other
+    /// resources.
+    NotAdmitted {
+        /// GPUs it asks for.
+        need: u32,
+        /// Nodes of its pool with GPUs that would do.
+        nodes: u32,
+        /// Of these, nodes that admit any member of it.
+        admitting: u32,
+    },
     /// GPUs are free to share, but not enough of their memory is.
     NotEnoughGpuMemory {
         /// MiB it needs on each.
@@ -133,6 +143,7 @@ impl Reason {
             Reason::NotEnoughFree { .. } => "not-enough-free",
             Reason::Fragmented { .. } => "fragmented",
             Reason::NotEnoughHost { .. } => "not-enough-host",
+            Reason::NotAdmitted { .. } => "not-admitted",
             Reason::NotEnoughGpuMemory { .. } => "not-enough-gpu-memory",
             Reason::NoPartner(_) => "no-partner",
             Reason::OverQuota { .. } => "over-quota",
@@ -148,6 +159,15 @@ impl Reason {
         }
     }
 
+    /// True if CPU or memory beside a GPU is all that is missing.
+    pub(crate) fn lacks_host(&self) -> bool {
+        match self {
+            Reason::NotEnoughHost { .. } => true,
+            Reason::NoPartner(refusal) => refusal.test == PairTest::Host,
+            _ => false,
+        }
+    }
+
     /// True if a quota, not the machines, stands in the way.
     pub fn is_quota(&self) -> bool {
         matches!(
@@ -157,12 +177,43 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// What people call those whom a reason names.
+pub trait Names {
+    /// A tenant.
+    fn tenant(&self, id: TenantId) -> String {
+        id.to_string()
+    }
+
+    /// A job.
+    fn job(&self, id: JobId) -> String {
+        id.to_string()
+    }
+
+    /// An instant.
+    fn instant(&self, at: Time) -> String {
+        at.to_string()
+    }
+}
+
+/// Ids and seconds.
+struct Bare;
+
+impl Names for Bare {}
+
+impl Reason {
+    /// The reason in words, with names for ids.
+    pub fn in_words(&self, names: &impl Names) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text, names);
+        text
+    }
+
+    fn write(&self, f: &mut impl fmt::Write, names: &impl Names) -> fmt::Result {
         f.write_str(self.name())?;
         match self {
             Reason::NotConsidered | Reason::Held | Reason::BadDemand => Ok(()),
-            Reason::BackingOff { until } => write!(f, " (until {until})"),
+            Reason::BackingOff { until } => write!(f, " (until {})", names.instant(*until)),
             Reason::AwaitingRelease { holders } => write!(f, " (of {holders} jobs)"),
             Reason::NotEnoughFree { need, free } => write!(f, " (needs {need} GPUs, {free} free)"),
             Reason::Fragmented { need, free, largest } => {
@@ -171,30 +222,48 @@ impl fmt::Display for Reason {
             Reason::NotEnoughHost { need } => {
                 write!(f, " (no CPU or memory beside {need} free GPUs)")
             }
+            Reason::NotAdmitted { need, nodes, admitting } => {
+                write!(f, " (needs {need} GPUs on nodes that meet its requirements: ")?;
+                write!(f, "{admitting} of {nodes} do)")
+            }
             Reason::NotEnoughGpuMemory { need, left } => {
                 write!(f, " (needs {need} MiB on each GPU, {left} left)")
             }
-            Reason::NoPartner(refusal) => write!(f, " ({refusal})"),
+            Reason::NoPartner(refusal) => {
+                f.write_str(" (")?;
+                refusal.write(f, names)?;
+                f.write_str(")")
+            }
             Reason::OverQuota { tenant, need, used, quota, .. } => {
+                let tenant = names.tenant(*tenant);
                 write!(f, " (needs {need} GPUs, {tenant} uses {used} of {quota})")
             }
             Reason::LendingLimit { need, left } => {
                 write!(f, " (needs {need} GPUs, {left} of its own idle quota and lent)")
             }
-            Reason::BehindHead { head } => write!(f, " (of {head})"),
-            Reason::WouldDelay { head, at } => write!(f, " ({head}, due at {at})"),
-            Reason::Planned { at } => write!(f, " (at {at})"),
+            Reason::BehindHead { head } => write!(f, " (of {})", names.job(*head)),
+            Reason::WouldDelay { head, at } => {
+                write!(f, " ({}, due at {})", names.job(*head), names.instant(*at))
+            }
+            Reason::Planned { at } => write!(f, " (at {})", names.instant(*at)),
             Reason::Outranked { need, left } => {
                 write!(f, " (needs {need} GPUs, jobs ahead leave {left})")
             }
-            Reason::BetweenRounds { next } => write!(f, " (next at {next})"),
+            Reason::BetweenRounds { next } => write!(f, " (next at {})", names.instant(*next)),
             Reason::LargerThanPool { need, pool } => {
                 write!(f, " (needs {need} GPUs, an empty pool offers {pool})")
             }
             Reason::LargerThanQuota { tenant, need, quota } => {
+                let tenant = names.tenant(*tenant);
                 write!(f, " (needs {need} GPUs, {tenant} may use {quota})")
             }
         }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, &Bare)
     }
 }
 
@@ -290,9 +359,10 @@ pub enum PairBound {
     Throughput,
 }
 
-impl fmt::Display for PairRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl PairRefusal {
+    fn write(&self, f: &mut impl fmt::Write, names: &impl Names) -> fmt::Result {
         let PairRefusal { test, partner, retentions: [own, theirs], bound } = self;
+        let partner = names.job(*partner);
         write!(f, "{}: beside {partner} it would keep {own} of its speed", test.name())?;
         write!(f, " and {partner} {theirs}, ")?;
         match bound {
@@ -312,6 +382,12 @@ impl fmt::Display for PairRefusal {
             }
             PairBound::Throughput => write!(f, "less together than one alone"),
         }
+    }
+}
+
+impl fmt::Display for PairRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, &Bare)
     }
 }
 

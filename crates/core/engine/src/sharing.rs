@@ -146,6 +146,13 @@ pub(crate) struct Company {
     pub(crate) observed: [u64; 2],
 }
 
+impl Company {
+    /// A pair of which nothing has been seen yet.
+    pub(crate) fn new(host: AttemptId, terms: PairTerms) -> Company {
+        Company { host, terms, sampled_at: None, bad_samples: 0, observed: [0; 2] }
+    }
+}
+
 /// What became of proposals to share, over a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairCounts {
@@ -212,18 +219,31 @@ impl State {
         if company.is_empty() {
             self.set_steps(id, 1);
         }
-        for &Company { host, terms, .. } in &company {
-            self.pair_counts.formed += 1;
-            self.change_rate(id, |beside| {
-                beside.push(Beside { partner: host, retention: terms.own });
-            });
-            self.change_rate(host, |beside| {
-                beside.push(Beside { partner: id, retention: terms.theirs });
-            });
-            self.sync_attempt(host);
-            out.push(Command::Watch { attempt: id, partner: host, bar: terms.bar });
+        self.attempts[id.index()].company.clear();
+        for company in company {
+            self.link(id, company.host, Some(company), out);
         }
-        self.attempts[id.index()].company = company;
+    }
+
+    /// Links an attempt with one on its devices, and has the two watched if they are a pair. Who share
+    /// otherwise are taken to keep their speed.
+    pub(crate) fn link(
+        &mut self,
+        id: AttemptId,
+        host: AttemptId,
+        company: Option<Company>,
+        out: &mut Vec<Command>,
+    ) {
+        let keeps = company.map_or([Retention::WHOLE; 2], |c| [c.terms.own, c.terms.theirs]);
+        for (of, partner, retention) in [(id, host, keeps[0]), (host, id, keeps[1])] {
+            self.change_rate(of, |beside| beside.push(Beside { partner, retention }));
+        }
+        self.sync_attempt(host);
+        if let Some(company) = company {
+            self.pair_counts.formed += 1;
+            self.attempts[id.index()].company.push(company);
+            out.push(Command::Watch { attempt: id, partner: host, bar: company.terms.bar });
+        }
     }
 
     /// In how many steps an attempt does its iterations from now on.

@@ -411,8 +411,9 @@ impl State {
     pub(crate) fn note_room(&mut self, id: NodeId) {
         let node = &self.nodes[id.index()];
         let (open, obtainable) = (node.open().count(), node.obtainable().count());
-        let (pool, gpu_type) = (node.spec.pool.index(), node.spec.gpu_type);
-        self.pools[pool].sleepers.raise(gpu_type, open, obtainable);
+        let (pool, gpu_type) = (node.spec.pool, node.spec.gpu_type);
+        self.pools[pool.index()].sleepers.raise(gpu_type, open, obtainable);
+        self.look_at_growth(pool);
     }
 
     /// Notes what a node offers beside what it offered.

@@ -36,5 +36,5 @@ pub enum SnapshotError {
 
 impl Snapshot {
     /// The layout this release writes and reads. Raised by every change of the state's fields.
-    pub const VERSION: u32 = 3;
+    pub const VERSION: u32 = 4;
 }

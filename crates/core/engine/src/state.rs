@@ -12,6 +12,7 @@ use crate::queue::{KeyId, Queues, SchedulingKey, Walk};
 use crate::reason::Reason;
 use crate::settings::{CapacityMode, EngineSettings};
 use crate::sharing::{PairCounts, RetentionTable};
+use crate::site::Sites;
 use deepshare_model::{
     AttemptId, Class, Demand, Devices, GpuTime, GpuTypeId, JobId, Layout, NodeId, PoolId,
     Resources, Span, TenantId, TenantSpec, Time,
@@ -29,6 +30,8 @@ pub struct State {
     pub(crate) settings: EngineSettings,
     pub(crate) epoch: deepshare_model::Epoch,
     pub(crate) nodes: Vec<Node>,
+    /// What nodes admit beside GPUs, CPU and memory.
+    pub(crate) sites: Sites,
     pub(crate) pools: Vec<Pool>,
     pub(crate) tenants: Tenants,
     pub(crate) qad: Qad,
@@ -50,9 +53,11 @@ pub struct State {
     pub(crate) spills: bool,
     /// Whether the policy lets jobs share devices.
     pub(crate) shares: bool,
+    /// Whether the policy lets shrunk attempts grow back.
+    pub(crate) grows: bool,
     pub(crate) retentions: RetentionTable,
     pub(crate) pair_counts: PairCounts,
-    /// Shrinks under way.
+    /// Resizes under way.
     pub(crate) resizes: u32,
     /// GPUs that waiting jobs ask for, by tenant and class.
     pub(crate) waiting_gpus: Vec<[u64; 2]>,
@@ -459,7 +464,7 @@ impl State {
                 }
                 continue;
             }
-            let offer = Offer { nodes: &self.nodes, index, empty };
+            let offer = Offer { nodes: &self.nodes, sites: &self.sites, index, empty };
             match self.settings.placer.find(&offer, demand) {
                 Ok(placement) => return Ok(placement),
                 Err(misfit) => {
@@ -470,6 +475,7 @@ impl State {
                             Reason::Fragmented { need, free, largest: index.largest() }
                         }
                         Misfit::Host => Reason::NotEnoughHost { need },
+                        Misfit::Site => self.not_admitted(pool, demand, empty),
                     };
                     if best.as_ref().is_none_or(|best| !empty && best.is_quota()) {
                         best = Some(reason);
@@ -502,6 +508,7 @@ impl State {
         match self.find(pool, (tenant, class), &demand, true) {
             Ok(_) => None,
             Err(reason) if reason.is_quota() => Some(reason),
+            Err(reason @ Reason::NotAdmitted { .. }) => Some(reason),
             Err(_) => {
                 let usable = &self.pools[pool.index()].usable;
                 let offers = usable.iter().enumerate().filter(|(gpu_type, _)| {

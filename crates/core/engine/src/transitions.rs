@@ -3,9 +3,11 @@
 use crate::attempt::{Attempt, AttemptState, Counted, Slice};
 use crate::command::{Command, EvictReason, Preemption};
 use crate::job::{Job, JobState};
+use crate::qad::Degree;
 use crate::queue::{KeyId, SchedulingKey};
 use crate::settings::CapacityMode;
 use crate::sharing::asks::AskId;
+use crate::site::Members;
 use crate::state::State;
 use deepshare_model::{
     AttemptId, Class, Devices, GpuTypeId, JobId, NodeId, PoolId, Resources, Span, TenantId, Time,
@@ -71,7 +73,8 @@ impl State {
     fn billing(&self, attempt: &Attempt) -> (TenantId, Class, GpuTypeId, u32) {
         let spec = &self.job(attempt.job).spec;
         let gpu_type = self.nodes[attempt.placement[0].node.index()].spec.gpu_type;
-        (spec.tenant, attempt.charged, gpu_type, spec.demand.gpus)
+        // What it holds: a job that was found may hold less than it asks for.
+        (spec.tenant, attempt.charged, gpu_type, attempt.gpus())
     }
 
     /// Moves a job to another state, and its demand along.
@@ -251,7 +254,7 @@ impl State {
     }
 
     /// Works out which devices have none but residents that can be evicted.
-    fn sync_reclaimable(&mut self, placement: &[Slice]) {
+    pub(crate) fn sync_reclaimable(&mut self, placement: &[Slice]) {
         for slice in placement {
             let node = &self.nodes[slice.node.index()];
             let reclaimable = slice.devices.iter().filter(|&device| {
@@ -332,6 +335,7 @@ impl State {
             });
             self.tell_new_pool(slice.node, attempt.job);
         }
+        self.count_members(attempt.job, &attempt.placement, Members::Returned);
         let (tenant, class, gpu_type, gpus) = self.billing(attempt);
         self.tenants.refund(tenant, class, gpu_type, gpus);
         let pool = self.pool_of(attempt.job).index();
@@ -357,6 +361,36 @@ impl State {
         } else {
             self.start(id, out);
         }
+    }
+
+    /// True if a node has the CPU and memory for all that stays there or is promised there.
+    pub(crate) fn covers_host(&self, id: NodeId) -> bool {
+        let node = &self.nodes[id.index()];
+        let (mut cpu, mut memory) = node.host_balance();
+        for device in node.held().iter() {
+            let residents = node.residents(device).iter().map(|&id| self.attempt(id));
+            for leaving in residents.filter(|attempt| attempt.state == AttemptState::Terminating) {
+                cpu += leaving.per_gpu.cpu_milli as i64;
+                memory += leaving.per_gpu.memory_mib as i64;
+            }
+        }
+        cpu >= 0 && memory >= 0
+    }
+
+    /// Takes over a tenant's Q̃ from an earlier engine.
+    pub(crate) fn restore_assurance(
+        &mut self,
+        tenant: TenantId,
+        gpu_type: GpuTypeId,
+        smoothed: Degree,
+    ) {
+        if tenant.index() >= self.tenants.all.len() {
+            return;
+        }
+        let slot = self.qad_slot();
+        self.qad.restore((tenant, gpu_type), smoothed, slot);
+        let pool = self.tenants.spec(tenant).pool;
+        self.pools[pool.index()].dirty = true;
     }
 
     /// Looks again at what a reserved attempt waits for, after quotas changed.
@@ -410,7 +444,7 @@ impl State {
         let residents = nodes.flat_map(|node| {
             node.held().iter().flat_map(|device| node.residents(device).iter().copied())
         });
-        residents.filter(|&id| self.attempt(id).resizing.is_some()).collect()
+        residents.filter(|&id| self.attempt(id).is_shrinking()).collect()
     }
 
     /// Ending attempts that use the quota an attempt was promised, where more was promised than there
@@ -441,6 +475,7 @@ impl State {
                 node.move_in(slice.devices, id);
             });
         }
+        self.count_members(job, &placement, Members::Started);
         self.attempts[id.index()].epoch = epoch;
         let mut watch = Vec::new();
         self.join(id, &mut watch);
@@ -523,6 +558,7 @@ impl State {
             self.resizes -= 1;
         }
         let shared = !attempt.beside.is_empty();
+        self.forget_growth(id);
         let worked = self.worked(self.attempt(id));
         for slice in &placement {
             let host = per_gpu.times(slice.devices.count());

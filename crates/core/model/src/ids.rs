@@ -75,6 +75,11 @@ dense_id!(
     TrustDomainId, u32, "td"
 );
 dense_id!(
+    /// What a job requires of a node beside GPUs, CPU and memory: labels, taints, ports, other
+    /// resources. Jobs that require the same share one.
+    SiteId, u32, "s"
+);
+dense_id!(
     /// One try at running a job. Never reused, so an event that names a past attempt is stale.
     AttemptId, u32, "a"
 );

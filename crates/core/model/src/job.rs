@@ -1,8 +1,8 @@
 //! Jobs as submitted.
 
 use crate::{
-    GpuTypeId, ProfileClassId, Resources, Retention, Span, TenantId, Time, Training, TrustDomainId,
-    UserId,
+    GpuTypeId, ProfileClassId, Resources, Retention, SiteId, Span, TenantId, Time, Training,
+    TrustDomainId, UserId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,8 @@ pub struct Demand {
     pub gpu_memory_mib: u32,
     /// Host resources needed beside each device.
     pub per_gpu: Resources,
+    /// What else it requires of its nodes; `None`: any will do.
+    pub site: Option<SiteId>,
 }
 
 impl Demand {
@@ -58,6 +60,7 @@ impl Demand {
             gpu_type: None,
             gpu_memory_mib: 0,
             per_gpu: Resources::default(),
+            site: None,
         }
     }
 }

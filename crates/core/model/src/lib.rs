@@ -14,7 +14,7 @@ mod training;
 
 pub use cluster::{Devices, NodeSpec, Resources};
 pub use ids::{
-    AttemptId, DeviceId, Epoch, GpuTypeId, JobId, NodeId, PoolId, ProfileClassId, TenantId,
+    AttemptId, DeviceId, Epoch, GpuTypeId, JobId, NodeId, PoolId, ProfileClassId, SiteId, TenantId,
     TrustDomainId, UserId,
 };
 pub use job::{Class, Demand, JobSpec, Layout, Outcome, Sharing};

@@ -30,7 +30,7 @@ impl Running {
             Running {
                 rank: rank(attempt.job),
                 attempt: attempt.id,
-                gpus: spec.demand.gpus,
+                gpus: attempt.gpus(),
                 tenant: spec.tenant,
             }
         });

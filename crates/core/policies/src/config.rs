@@ -40,6 +40,7 @@ pub enum PolicyConfig {
     /// Discretised two-dimensional least attained service, preemptive.
     Tiresias {
         /// Attained service, GPU time, at which a job drops to the next queue; ascending.
+        #[serde(with = "gpu_microseconds")]
         thresholds: Vec<GpuTime>,
         /// Decide only at multiples of this; zero: at every event.
         interval: Span,
@@ -74,6 +75,24 @@ pub enum PolicyConfig {
     /// The quota assurance degree behind order, borrowing and reclaim.
     #[serde(rename = "deepshare")]
     DeepShare(DeepShareSettings),
+}
+
+/// GPU times as numbers of 64 bits: serde has no more for what it reads by its tag.
+mod gpu_microseconds {
+    use deepshare_model::GpuTime;
+    use serde::de::Deserialize;
+    use serde::ser::{Error, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(times: &[GpuTime], serializer: S) -> Result<S::Ok, S::Error> {
+        let numbers: Result<Vec<u64>, _> = times.iter().map(|time| u64::try_from(time.0)).collect();
+        numbers.map_err(|_| S::Error::custom("more than 500,000 GPU-years"))?.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<GpuTime>, D::Error> {
+        let numbers = Vec::<u64>::deserialize(from)?;
+        Ok(numbers.into_iter().map(|number| GpuTime(number.into())).collect())
+    }
 }
 
 impl PolicyConfig {

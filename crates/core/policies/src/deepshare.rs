@@ -30,8 +30,10 @@ mod victims;
 
 use colocate::Pressure;
 pub use colocate::{ColocationSettings, PressureDemand};
-use deepshare_engine::{AskId, Draft, Job, Placer, Policy, Preemption, Rank, Reason, State};
-use deepshare_model::{Class, JobId, Resources, Span, TenantId};
+use deepshare_engine::{
+    AskId, Draft, Job, PairBar, Placer, Policy, Preemption, Rank, Reason, State,
+};
+use deepshare_model::{Class, JobId, Resources, Retention, Span, TenantId};
 use order::{Order, Sleeping, Starter, serve};
 use serde::{Deserialize, Serialize};
 use victims::Search;
@@ -58,6 +60,9 @@ pub struct DeepShareSettings {
     pub gang_guard: Span,
     /// Shrink best-effort jobs' CPU and memory in place for guaranteed ones.
     pub shrink: bool,
+    /// Give shrunk jobs back what they ask for once nobody lacks CPU or memory. Off in the lab, whose
+    /// results are older; on where a cluster is scheduled.
+    pub grow: bool,
     /// When two jobs share devices (spec §5).
     pub colocation: ColocationSettings,
     /// Preemptions within an hour after which a job is a victim only if there is no other; 0 = none.
@@ -77,6 +82,7 @@ impl Default for DeepShareSettings {
             gang_guard: Span::from_secs(5_400),
             preemption_cap: 3,
             shrink: true,
+            grow: false,
             colocation: ColocationSettings::default(),
         }
     }
@@ -108,6 +114,18 @@ impl Policy for DeepShare {
 
     fn shares(&self) -> bool {
         self.colocates()
+    }
+
+    fn grows(&self) -> bool {
+        self.settings.grow
+    }
+
+    /// What is asked at no pressure: more cannot be known of a pair that was formed before.
+    fn bar_of_found(&self, _: &State, _: [JobId; 2]) -> PairBar {
+        match self.colocation().by_prediction {
+            true => PairBar::both(Retention::from_ratio(self.rho_min())),
+            false => PairBar::NONE,
+        }
     }
 
     fn round(&mut self, draft: &mut Draft<'_>) {

@@ -226,7 +226,7 @@ impl QuotaShare {
                 .is_some_and(|slice| state.nodes()[slice.node.index()].spec.gpu_type == gpu_type);
             let of_type = of_type && class.is_none_or(|class| class == attempt.charged);
             if of_type && state.lineage(spec.tenant).any(|theirs| theirs == tenant) {
-                used -= spec.demand.gpus;
+                used -= attempt.gpus();
                 at = end;
             }
         }

@@ -72,8 +72,8 @@ fn start_in_quota(draft: &mut Draft<'_>, job: JobId) -> Result<(), Reason> {
     }
 }
 
-/// Evicts jobs beyond quota, lowest priority and youngest first, until the job fits; then takes
-/// back, oldest first, the evictions it does not need.
+/// Evicts jobs beyond quota, those that are not shielded first, lowest priority and youngest first among
+/// these, until the job fits; then takes back the evictions it does not need.
 fn reclaim(draft: &mut Draft<'_>, job: JobId) -> bool {
     let state = draft.state();
     let demand = state.job(job).spec.demand;
@@ -85,7 +85,8 @@ fn reclaim(draft: &mut Draft<'_>, job: JobId) -> bool {
     }
     let age = |attempt: &Attempt| {
         let spec = &state.job(attempt.job).spec;
-        (spec.priority, Reverse(spec.submit), Reverse(attempt.id))
+        let shielded = state.job(attempt.job).shielded;
+        (shielded, spec.priority, Reverse(spec.submit), Reverse(attempt.id))
     };
     let allowed = |attempt: &&Attempt| state.evictable_from(attempt) <= state.now();
     let banned =
@@ -104,6 +105,8 @@ fn reclaim(draft: &mut Draft<'_>, job: JobId) -> bool {
         draft.evict_for(victim, Some(Preemption { beneficiary: job, phi_nano: None }));
         evicted.push(victim);
         if draft.place_as(job, Class::Guaranteed).is_ok() {
+            // Whoever is shielded is the first to stay.
+            evicted.sort_by_key(|&id| !draft.state().job(draft.state().attempt(id).job).shielded);
             for victim in evicted {
                 draft.spare(victim);
             }

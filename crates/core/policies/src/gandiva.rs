@@ -20,6 +20,8 @@ use deepshare_model::{AttemptId, JobId, Retention};
 
 /// What one job does alone, parts per million.
 const ALONE: u32 = 1_000_000;
+/// What a pair is held to.
+const BAR: PairBar = PairBar { each: [Retention::LEAST; 2], together_ppm: ALONE };
 
 /// Gandiva's packing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +38,10 @@ impl Policy for Gandiva {
 
     fn shares(&self) -> bool {
         true
+    }
+
+    fn bar_of_found(&self, _: &State, _: [JobId; 2]) -> PairBar {
+        BAR
     }
 
     fn round(&mut self, draft: &mut Draft<'_>) {
@@ -60,13 +66,12 @@ impl Policy for Gandiva {
 
 /// A partner at random among those that are not known to be bad ones, or why one of those is none.
 fn pick(state: &State, job: JobId) -> (Option<(AttemptId, PairTerms)>, Option<PairRefusal>) {
-    let bar = PairBar { each: [Retention::LEAST; 2], together_ppm: ALONE };
     let mut refusal = None;
     let mut best: Option<(u64, AttemptId, PairTerms)> = None;
     for host in hosts_for(state, job) {
         let jobs = [job, host.job];
         let Some(keeps) = predicted(state, jobs) else { continue };
-        if !bar.is_met(keeps, 0) {
+        if !BAR.is_met(keeps, 0) {
             refusal.get_or_insert(PairRefusal {
                 test: PairTest::Throughput,
                 partner: host.job,
@@ -75,7 +80,7 @@ fn pick(state: &State, job: JobId) -> (Option<(AttemptId, PairTerms)>, Option<Pa
             });
             continue;
         }
-        let terms = PairTerms { bar, own: keeps[0], theirs: keeps[1] };
+        let terms = PairTerms { bar: BAR, own: keeps[0], theirs: keeps[1] };
         let drawn = lot(job, host.id);
         if best.is_none_or(|(lowest, id, _)| (drawn, host.id) < (lowest, id)) {
             best = Some((drawn, host.id, terms));

@@ -235,6 +235,7 @@ fn snuggest(state: &State, nodes: &[NodeId], job: JobId) -> Option<Slice> {
         let memory = node.spec.gpu_memory_mib;
         let memory_fits = memory == 0 || demand.gpu_memory_mib <= memory;
         let room = node.open().count().min(node.host_room_for(demand.per_gpu));
+        let room = room.min(state.admitted_gpus(id, demand));
         typed && memory_fits && room >= demand.gpus
     };
     let open = |id: NodeId| state.nodes()[id.index()].open();
@@ -290,7 +291,9 @@ fn partner(state: &State, pool: PoolId, job: JobId) -> Option<AttemptId> {
     let hosts = state.hosts(pool, ask.demand.gpus).filter(|(kind, _)| may(kind));
     let near = |id: &AttemptId| {
         let attempt = state.attempt(*id);
-        mine <= priority(state, attempt.job).saturating_mul(RATIO) && state.takes_partner(attempt)
+        mine <= priority(state, attempt.job).saturating_mul(RATIO)
+            && state.takes_partner(attempt)
+            && state.admits_on(&attempt.placement, &ask.demand)
     };
     hosts.flat_map(|(_, hosts)| hosts.iter().map(|&(_, id)| id)).filter(near).min()
 }

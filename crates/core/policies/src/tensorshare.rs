@@ -125,6 +125,10 @@ impl Policy for TensorShare {
         self.settings.mode != SharingMode::Never
     }
 
+    fn bar_of_found(&self, state: &State, jobs: [JobId; 2]) -> PairBar {
+        self.bar(state, jobs)
+    }
+
     fn round(&mut self, draft: &mut Draft<'_>) {
         part_degraded(draft);
         let parted = if self.guards() { self.guard(draft) } else { Vec::new() };
@@ -153,7 +157,11 @@ impl TensorShare {
 
     /// On what terms a job joins another: both within their limits, where the mode knows of any.
     fn terms(&self, state: &State, jobs: [JobId; 2], keeps: [Retention; 2]) -> PairTerms {
-        let bar = match self.settings.mode {
+        PairTerms { bar: self.bar(state, jobs), own: keeps[0], theirs: keeps[1] }
+    }
+
+    fn bar(&self, state: &State, jobs: [JobId; 2]) -> PairBar {
+        match self.settings.mode {
             SharingMode::Predicted if self.settings.check == SlowdownCheck::TimeAware => {
                 PairBar::NONE
             }
@@ -161,8 +169,7 @@ impl TensorShare {
                 PairBar { each: self.limits(state, jobs).map(least_within), together_ppm: 0 }
             }
             _ => PairBar::NONE,
-        };
-        PairTerms { bar, own: keeps[0], theirs: keeps[1] }
+        }
     }
 
     /// Serves waiting jobs in order: beside the first job that runs alone on as many GPUs, else on

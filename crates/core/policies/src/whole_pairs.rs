@@ -44,7 +44,7 @@ pub(crate) fn refuse_pair(
     }
 }
 
-/// Running jobs that a waiting one could join as far as GPUs and their memory go.
+/// Running jobs that a waiting one could join as far as GPUs, their memory and what nodes admit go.
 pub(crate) fn hosts_for(state: &State, job: JobId) -> impl Iterator<Item = &Attempt> {
     let pool = state.pool_of(job);
     let ask = state.job(job).ask.map(|ask| *state.ask_kind(pool, ask));
@@ -58,7 +58,10 @@ pub(crate) fn hosts_for(state: &State, job: JobId) -> impl Iterator<Item = &Atte
         state.hosts(pool, ask.demand.gpus).filter(move |(kind, _)| may(kind))
     });
     let attempts = hosts.flat_map(|(_, hosts)| hosts.iter().map(|&(_, id)| state.attempt(id)));
-    attempts.filter(|attempt| state.takes_partner(attempt))
+    let demand = state.job(job).spec.demand;
+    attempts.filter(move |attempt| {
+        state.takes_partner(attempt) && state.admits_on(&attempt.placement, &demand)
+    })
 }
 
 /// Where nodes say what memory they have, a job has to say what it needs.

@@ -229,6 +229,7 @@ impl Limits {
                     cpu_milli: each(job.cpu_milli, self.cpu),
                     memory_mib: each(job.memory_mib, self.memory),
                 },
+                site: None,
             },
             sharing: Sharing {
                 slowdown_limit_milli: job.slowdown_limit_milli,

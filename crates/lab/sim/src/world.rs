@@ -215,7 +215,9 @@ impl World {
             Command::Evict { attempt, reason, .. } => self.evict(now, *attempt, *reason),
             // Promises and refusals are words: nothing moves in the world.
             Command::Reserve { attempt, job, .. } => self.note(*attempt, *job, Truth::Gone),
-            Command::Shrink { attempt, .. } => self.shrink(now, *attempt),
+            Command::Shrink { attempt, .. } | Command::Grow { attempt, .. } => {
+                self.shrink(now, *attempt);
+            }
             Command::Watch { attempt, partner, bar } => self.pair(now, *attempt, *partner, *bar),
             Command::Accumulate { attempt, steps, .. } => self.accumulate(now, *attempt, *steps),
             Command::Promote { .. }
@@ -354,7 +356,7 @@ impl World {
                     EvictReason::Preempted | EvictReason::Degraded | EvictReason::SlowdownLimit => {
                         record.preemptions += 1
                     }
-                    EvictReason::NodeLost => record.restarts_by_failure += 1,
+                    EvictReason::NodeLost | EvictReason::Broken => record.restarts_by_failure += 1,
                     EvictReason::Cancelled | EvictReason::StartOverdue => {}
                 }
                 self.stop(now, attempt);

@@ -15,6 +15,7 @@ mod pairing;
 mod picture;
 mod scenario;
 mod storm;
+mod told;
 mod traces;
 mod worlds;
 
@@ -23,5 +24,6 @@ pub use scenario::{
     ScenarioError, Strain, record_scenario, run_scenario, run_scenario_under, scenario_files,
 };
 pub use storm::{Storm, StormDamage};
+pub use told::{Told, told_in_scenario};
 pub use traces::{plain_job, trace_of};
 pub use worlds::{RandomWorld, Trouble};

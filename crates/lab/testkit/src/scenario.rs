@@ -15,6 +15,7 @@ mod stint;
 mod story;
 mod values;
 mod words;
+mod world;
 
 pub use error::ScenarioError;
 
@@ -83,7 +84,7 @@ pub fn scenario_files(root: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The script with its replies, and the story at its end.
-fn play(text: &str, strain: Strain) -> Result<(String, Story), ScenarioError> {
+pub(crate) fn play(text: &str, strain: Strain) -> Result<(String, Story), ScenarioError> {
     let mut story = Story::new(strain);
     let mut output = String::new();
     for (index, raw) in text.lines().enumerate() {

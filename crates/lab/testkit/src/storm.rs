@@ -8,6 +8,7 @@
 mod events;
 
 use crate::pairing::sharing;
+use crate::told::Told;
 use deepshare_audit::Auditor;
 use deepshare_engine::{CapacityMode, Command, Engine, EngineSettings, Event, PairCounts, Placer};
 use deepshare_model::{JobId, Span, Time};
@@ -72,6 +73,7 @@ fn deepshare(rng: &mut Pcg64Mcg) -> PolicyConfig {
         gang_guard: Span::from_secs([0, 1, 30, 3_600][rng.random_range(0..4)]),
         preemption_cap: rng.random_range(0..4),
         shrink: rng.random_bool(0.8),
+        grow: rng.random_bool(0.7),
         colocation: colocation(rng),
     })
 }
@@ -162,6 +164,21 @@ impl Storm {
                 Err(storm.calm(StormDamage { why, events }))
             }
         }
+    }
+
+    /// So many of the storm's events, unchecked.
+    pub fn told(&self, steps: u32) -> Told {
+        let mut source = Source::new(self.seed, self.settings.capacity);
+        let mut engine = Engine::new(self.settings, self.policy.build());
+        let mut commands = Vec::new();
+        let mut events = Vec::new();
+        for _ in 0..steps {
+            let (now, event) = source.next(&engine);
+            // What a policy may not propose is not this storm's concern: `blow` is there for that.
+            let _ = engine.step(now, &event, &mut commands);
+            events.push((now, event));
+        }
+        Told { policy: self.policy.clone(), settings: self.settings, events }
     }
 
     /// Plays recorded events, with a wake wherever the engine asks for one.

@@ -48,6 +48,12 @@ impl Assurance {
         self.slot = slot;
     }
 
+    /// Takes over Q̃ from an earlier engine.
+    pub fn restore(&mut self, account: (TenantId, GpuTypeId), smoothed: f64) {
+        let fresh = Degree { now: 1.0, smoothed };
+        self.degrees.entry(account).or_insert(fresh).smoothed = smoothed.min(1.0);
+    }
+
     /// Q and Q̃ of a tenant.
     pub fn of(&self, tenant: TenantId) -> (f64, f64) {
         let mine = self.degrees.iter().filter(|((owner, _), _)| *owner == tenant);
@@ -94,7 +100,7 @@ impl Books {
             let live = job.live.map(|id| &self.attempts[id.index()]);
             let live = live.filter(|attempt| attempt.charged == Class::Guaranteed);
             if let Some(attempt) = live.filter(|attempt| attempt.holds()) {
-                counts.entry(account(attempt.gpu_type)).or_default().1 += job.gpus();
+                counts.entry(account(attempt.gpu_type)).or_default().1 += attempt.gpus;
             }
             // A spilled job demands nothing until it is promoted or preempted.
             let demands = match job.standing() {

@@ -12,15 +12,21 @@ pub(crate) struct Attempt {
     pub charged: Class,
     pub placement: Placement,
     pub gpu_type: GpuTypeId,
+    /// Devices that it was given: as many as its job asks for, unless it was found.
+    pub gpus: u32,
     /// CPU and memory beside each of its GPUs.
     pub per_gpu: Resources,
-    /// What it held beside each before a shrink that is not confirmed.
-    pub shrinks_from: Option<Resources>,
-    /// A shrink of it was refused.
+    /// What it held beside each before a resize that is not confirmed.
+    pub resizes_from: Option<Resources>,
+    /// Since when it holds less than its job asks for.
+    pub shrunk_at: Option<Time>,
+    /// A resize of it was refused.
     pub rigid: bool,
     /// How far it came, its ending apart: `Reserved` to `Running`, or `Released`.
     pub reached: AttemptState,
     pub ending: Option<Ending>,
+    /// A member of it is gone.
+    pub broken: bool,
     pub started_at: Option<Time>,
     /// It made progress at some time.
     pub has_run: bool,
@@ -74,7 +80,13 @@ impl Attempt {
 
     /// What it uses beside each GPU just now.
     pub fn uses(&self) -> Option<Resources> {
-        self.holds().then(|| self.shrinks_from.unwrap_or(self.per_gpu))
+        let before = self.resizes_from.filter(|_| self.is_shrinking());
+        self.holds().then(|| before.unwrap_or(self.per_gpu))
+    }
+
+    /// It is to give CPU or memory that it uses still.
+    pub fn is_shrinking(&self) -> bool {
+        self.resizes_from.is_some_and(|before| !before.fits(self.per_gpu))
     }
 
     /// Live, and on its way out.

@@ -1,14 +1,15 @@
 //! How the world changes the books. What is doubled, late or stale changes nothing.
 
 use super::attempt::Ending;
+use super::found::Finding;
 use super::job::Job;
 use super::node::Node;
 use super::{After, Books, Step};
 use crate::violation::{Duty, Violation};
-use deepshare_engine::{AttemptState, BindFailure, Event, NodeCondition};
+use deepshare_engine::{AttemptState, BindFailure, Event, EvictReason, NodeCondition};
 use deepshare_model::{
-    AttemptId, Devices, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Resources, TenantId,
-    TenantSpec, Time,
+    AttemptId, Devices, JobId, JobSpec, NodeId, NodeSpec, Outcome, PoolId, Resources, SiteId,
+    TenantId, TenantSpec, Time,
 };
 
 fn changes_what_can_run(event: &Event) -> bool {
@@ -20,6 +21,8 @@ fn changes_what_can_run(event: &Event) -> bool {
             | Event::NodeRecovered { .. }
             | Event::NodeMoved { .. }
             | Event::DeviceHealth { .. }
+            | Event::NodeChanged { .. }
+            | Event::Admitted { .. }
             | Event::TenantSet { .. }
     )
 }
@@ -46,6 +49,24 @@ impl Books {
                 self.job(*job)?;
             }
             Event::Checkpoint { .. } => {}
+            Event::Carried { job, preempted_at, .. } => self.carry(*job, preempted_at),
+            Event::Found { job, charged, placement, per_gpu, running_since } => {
+                let (job, charged, per_gpu) = (*job, *charged, *per_gpu);
+                let running_since = *running_since;
+                self.find(&Finding { job, charged, placement, per_gpu, running_since });
+            }
+            Event::Shielded { job, shielded } => self.job_mut(*job)?.shielded = *shielded,
+            Event::Broken { attempt } => self.break_up(*attempt),
+            Event::NodeChanged { node, gpus, capacity } => {
+                self.resize_node(*node, *gpus, *capacity);
+            }
+            Event::Admitted { site, nodes, members } => self.admit(*site, nodes, *members),
+            Event::AssuranceRestored { tenant, gpu_type, smoothed } => {
+                let known = self.tenants.get(*tenant).is_some();
+                if let Some(assurance) = self.assurance.as_mut().filter(|_| known) {
+                    assurance.restore((*tenant, *gpu_type), smoothed.as_f64());
+                }
+            }
             Event::Resized { attempt } => self.resize(*attempt, true),
             Event::ResizeRefused { attempt } => self.resize(*attempt, false),
             Event::Retentions { table } => self.learn(table),
@@ -96,18 +117,22 @@ impl Books {
         Ok(())
     }
 
-    /// An attempt is asked to make do with less.
-    pub fn shrink(&mut self, id: AttemptId, to: Resources) {
+    /// An attempt is asked to make do with less, or given more.
+    pub fn resize_to(&mut self, id: AttemptId, to: Resources) {
         let attempt = &mut self.attempts[id.index()];
-        attempt.shrinks_from = Some(std::mem::replace(&mut attempt.per_gpu, to));
+        attempt.resizes_from = Some(std::mem::replace(&mut attempt.per_gpu, to));
         self.step.attempts.push(id);
     }
 
-    /// A shrink is visible, or cannot be done.
+    /// A resize is visible, or cannot be done.
     fn resize(&mut self, id: AttemptId, done: bool) {
         let live = self.attempts.get_mut(id.index()).filter(|attempt| attempt.is_live());
         let Some(attempt) = live else { return };
-        let Some(before) = attempt.shrinks_from.take() else { return };
+        let shrank = attempt.is_shrinking();
+        let Some(before) = attempt.resizes_from.take() else { return };
+        if shrank && done {
+            attempt.shrunk_at = Some(self.now);
+        }
         if !done {
             (attempt.per_gpu, attempt.rigid) = (before, true);
             let nodes = attempt.placement.iter().map(|slice| slice.node);
@@ -122,7 +147,9 @@ impl Books {
             matches!(attempt.ending, Some(Ending::Evicted(reason)) if reason.is_chosen());
         let job = attempt.job;
         let over = self.jobs[job.index()].ended.is_some();
-        self.release(id, After::Requeue);
+        let broke = attempt.ending == Some(Ending::Evicted(EvictReason::Broken));
+        let failed = broke && !attempt.has_run && !over;
+        self.release(id, if failed { After::BackOff } else { After::Requeue });
         if preempted && !over {
             self.note_preemption(job);
         }
@@ -221,12 +248,37 @@ impl Books {
         }
         attempt.ending = None;
         attempt.spared_until = self.now + self.settings.backoff_max;
+        if attempt.broken {
+            self.step.duties.push((id, Duty::Broken));
+        }
         let attempt = &self.attempts[id.index()];
         let waiters = self.claimants_over(id);
         self.step.host_due.extend(attempt.placement.iter().map(|slice| slice.node));
         let refused = |waiter| (waiter, Duty::EvictionRefused(id));
         self.step.duties.extend(waiters.into_iter().map(refused));
         self.step.attempts.push(id);
+    }
+
+    /// A member of an attempt is gone: it ends.
+    fn break_up(&mut self, id: AttemptId) {
+        let Some(attempt) = self.attempts.get_mut(id.index()).filter(|a| a.holds()) else { return };
+        attempt.broken = true;
+        self.step.duties.push((id, Duty::Broken));
+    }
+
+    fn resize_node(&mut self, id: NodeId, gpus: u32, capacity: Resources) {
+        let Some(before) = self.nodes.get(id.index()).map(|node| node.spec.gpus) else { return };
+        let gpus = gpus.clamp(before, Devices::MAX_PER_NODE);
+        self.change_node(id, |node| node.resize(gpus, capacity));
+        self.gpu_times.install(gpus - before);
+        self.step.host_due.push(id);
+    }
+
+    fn admit(&mut self, site: SiteId, nodes: &[NodeId], members: u32) {
+        for &node in nodes.iter().filter(|node| node.index() < self.nodes.len()) {
+            self.sites.say(site, node, members);
+            self.step.sites_due.push((site, node));
+        }
     }
 
     fn add_node(&mut self, node: NodeId, spec: &NodeSpec) -> Result<(), Violation> {
@@ -308,7 +360,7 @@ impl Books {
                 .live_attempts()
                 .map(|(_, attempt)| {
                     let spec = &self.jobs[attempt.job.index()].spec;
-                    ((spec.tenant, attempt.charged), attempt.gpu_type, spec.demand.gpus)
+                    ((spec.tenant, attempt.charged), attempt.gpu_type, attempt.gpus)
                 })
                 .collect();
             self.tenants.recount(charges.into_iter());

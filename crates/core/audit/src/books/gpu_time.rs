@@ -24,7 +24,7 @@ impl GpuTimes {
     /// A node's devices are no longer where they were.
     pub fn remove(&mut self, shares: &Shares) {
         self.held -= u64::from(shares.held.count());
-        self.shared -= u64::from(shares.shared.count());
+        self.shared -= u64::from(shares.shared);
         self.promised -= u64::from(shares.promised.count());
         self.free -= u64::from(shares.free.count());
         self.closed -= u64::from(shares.closed.count());
@@ -33,7 +33,7 @@ impl GpuTimes {
     /// A node's devices are here from now on.
     pub fn add(&mut self, shares: &Shares) {
         self.held += u64::from(shares.held.count());
-        self.shared += u64::from(shares.shared.count());
+        self.shared += u64::from(shares.shared);
         self.promised += u64::from(shares.promised.count());
         self.free += u64::from(shares.free.count());
         self.closed += u64::from(shares.closed.count());

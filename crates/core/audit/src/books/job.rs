@@ -17,6 +17,8 @@ pub(crate) struct Job {
     /// Refused as too large, and not started since.
     pub refused: bool,
     pub backing_off: Option<Time>,
+    /// To be evicted only where nobody else will do.
+    pub shielded: bool,
     /// Failed starts in a row.
     pub failed_starts: u32,
     /// When its devices were released after preemptions, oldest first.
@@ -39,6 +41,7 @@ impl Job {
             last: None,
             refused: false,
             backing_off: None,
+            shielded: false,
             failed_starts: 0,
             preempted_at: Vec::new(),
             held_time: Span::ZERO,

@@ -1,7 +1,7 @@
 //! A node as the stream describes it, and who is on its devices.
 
 use deepshare_engine::NodeCondition;
-use deepshare_model::{AttemptId, Devices, NodeSpec};
+use deepshare_model::{AttemptId, Devices, NodeSpec, Resources};
 
 /// A node and its devices.
 #[derive(Clone, Debug)]
@@ -20,8 +20,8 @@ pub(crate) struct Node {
 pub(crate) struct Shares {
     /// Held by a started attempt, on whatever node.
     pub held: Devices,
-    /// Of these, held by two.
-    pub shared: Devices,
+    /// Holders of these beyond the first of each.
+    pub shared: u32,
     /// Usable, empty and promised.
     pub promised: Devices,
     /// Usable, empty and not promised.
@@ -41,6 +41,15 @@ impl Node {
         }
     }
 
+    /// Takes in more devices, all of them healthy, and other CPU and memory.
+    pub fn resize(&mut self, gpus: u32, capacity: Resources) {
+        let new = Devices::first(gpus).minus(self.all());
+        self.healthy = self.healthy.union(new);
+        self.holders.resize(gpus as usize, Vec::new());
+        self.claimant.resize(gpus as usize, None);
+        (self.spec.gpus, self.spec.capacity) = (gpus, capacity);
+    }
+
     pub fn all(&self) -> Devices {
         Devices::first(self.spec.gpus)
     }
@@ -54,8 +63,9 @@ impl Node {
     }
 
     pub fn shares(&self) -> Shares {
-        let held = with_holders(&self.holders, 1);
-        let shared = with_holders(&self.holders, 2);
+        let held = with_holders(&self.holders);
+        let holders: usize = self.holders.iter().map(Vec::len).sum();
+        let shared = holders as u32 - held.count();
         let vacant = self.usable().minus(held);
         let promised = vacant.intersect(taken(&self.claimant));
         let closed = self.all().minus(held).minus(vacant);
@@ -92,8 +102,8 @@ impl Node {
     }
 }
 
-fn with_holders(holders: &[Vec<AttemptId>], least: usize) -> Devices {
-    let bits = holders.iter().enumerate().filter(|(_, on)| on.len() >= least);
+fn with_holders(holders: &[Vec<AttemptId>]) -> Devices {
+    let bits = holders.iter().enumerate().filter(|(_, on)| !on.is_empty());
     Devices(bits.fold(0, |set, (device, _)| set | 1 << device))
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Joining {
     pub keeps: [Retention; 2],
     /// The least and the most that its tolerance can be.
     pub tolerance: [Retention; 2],
+    /// The two were found like this: nobody admitted them.
+    pub found: bool,
 }
 
 /// Two attempts with devices in common.
@@ -27,11 +29,34 @@ pub(crate) struct Pair {
     seen: [u64; 2],
     /// Enough of them came: it is to be broken up.
     pub degraded: bool,
+    /// They are a pair, not only found on the same devices.
+    pub agreed: bool,
 }
 
 impl Pair {
     pub fn new(joining: &Joining, bar: PairBar) -> Pair {
-        Pair { bar, keeps: joining.keeps, sampled_at: None, bad: 0, seen: [0; 2], degraded: false }
+        Pair {
+            bar,
+            keeps: joining.keeps,
+            sampled_at: None,
+            bad: 0,
+            seen: [0; 2],
+            degraded: false,
+            agreed: true,
+        }
+    }
+
+    /// Two that were found on the same devices, of whom nothing was agreed.
+    pub fn of_strangers() -> Pair {
+        Pair {
+            bar: PairBar::NONE,
+            keeps: [Retention::WHOLE; 2],
+            sampled_at: None,
+            bad: 0,
+            seen: [0; 2],
+            degraded: false,
+            agreed: false,
+        }
     }
 }
 
@@ -69,8 +94,10 @@ impl Books {
     /// A sample of a pair. The last of enough bad ones in a row lowers what is predicted of its
     /// like to what was seen on average.
     pub fn sample(&mut self, attempts: [AttemptId; 2], kept: [Retention; 2], taken: Time) {
-        let is_pair =
-            |joined: usize| self.pairs.contains_key(&(attempts[joined], attempts[1 - joined]));
+        let is_pair = |joined: usize| {
+            let pair = self.pairs.get(&(attempts[joined], attempts[1 - joined]));
+            pair.is_some_and(|pair| pair.agreed)
+        };
         let Some(joined) = (0..2).find(|&joined| is_pair(joined)) else { return };
         let kept = [kept[joined], kept[1 - joined]];
         let (needed, slack) = (self.settings.pair_samples, self.settings.pair_slack_ppm);

@@ -30,7 +30,7 @@ impl Books {
         let mut attempts = self.attempt_time;
         for (_, attempt) in self.live_attempts() {
             let held = attempt.started_at.map_or(Span::ZERO, |at| end.saturating_since(at));
-            attempts += held.on(self.jobs[attempt.job.index()].gpus());
+            attempts += held.on(attempt.gpus);
         }
         let devices = shares.held + shares.shared;
         if attempts != devices {

@@ -19,6 +19,7 @@ impl Books {
         let lost = |node: NodeId| self.nodes[node.index()].condition == NodeCondition::Lost;
         let caused = match reason {
             EvictReason::Preempted => true,
+            EvictReason::Broken => attempt.broken,
             EvictReason::Degraded => return self.check_revoked(id),
             EvictReason::SlowdownLimit => {
                 let by_limit = self.shares.is_some_and(|rules| rules.by_limit);

@@ -4,7 +4,7 @@ use crate::books::Books;
 use crate::books::pairs::{Joining, Pair, enough};
 use crate::share_rules::ShareRules;
 use crate::violation::Violation;
-use deepshare_engine::{EvictReason, PairBar, Placement};
+use deepshare_engine::{CapacityMode, EvictReason, PairBar, Placement};
 use deepshare_model::{AttemptId, Class, Epoch, JobId, NodeId, Retention, TenantId};
 
 impl Books {
@@ -92,7 +92,7 @@ impl Books {
         }
         let tenants: [TenantId; 2] = [pair[0].tenant, pair[1].tenant];
         let tolerance = self.tolerance_of(job, charged, tenants, rules);
-        Ok(Joining { host, keeps, tolerance })
+        Ok(Joining { host, keeps, tolerance, found: false })
     }
 
     fn check_pair_memory(
@@ -149,7 +149,7 @@ impl Books {
                 return Err(why);
             }
         }
-        if !enough(bar, joining.keeps, 0) {
+        if !joining.found && !enough(bar, joining.keeps, 0) {
             let keeps = joining.keeps[0].min(joining.keeps[1]);
             let tolerance = bar.each[0].max(bar.each[1]);
             return Err(Violation::PairBelowTolerance { attempt, partner, keeps, tolerance });
@@ -240,8 +240,15 @@ impl Books {
             let attempt = &self.attempts[id.index()];
             attempt.is_evictable() && attempt.spared_until <= self.now
         };
+        // Two that were found side by side may both be guaranteed.
+        let elastic = self.settings.capacity == CapacityMode::Elastic;
+        let safe =
+            |id: AttemptId| elastic && self.attempts[id.index()].charged == Class::Guaranteed;
+        let parts = |one: AttemptId, other: AttemptId| {
+            stays(one) && stays(other) && !(safe(one) && safe(other))
+        };
         let mut degraded = self.pairs.iter().filter(|(_, pair)| pair.degraded);
-        match degraded.find(|((joined, host), _)| stays(*joined) && stays(*host)) {
+        match degraded.find(|((joined, host), _)| parts(*joined, *host)) {
             None => Ok(()),
             Some((&(attempt, partner), pair)) => {
                 Err(Violation::LeftDegraded { attempt, partner, bad: pair.bad })

@@ -3,6 +3,7 @@
 use crate::books::Books;
 use crate::books::attempt::Attempt;
 use crate::books::pairs::Joining;
+use crate::books::sites::members_on;
 use crate::violation::Violation;
 use deepshare_engine::{NodeCondition, Placement, Placer};
 use deepshare_model::{AttemptId, JobId, Layout, NodeId, Resources};
@@ -76,6 +77,25 @@ impl Books {
         Ok(())
     }
 
+    /// Nodes admit what is placed there, beside what was placed since they were last asked.
+    pub fn check_admitted(
+        &self,
+        id: AttemptId,
+        job: JobId,
+        placement: &Placement,
+    ) -> Result<(), Violation> {
+        let demand = &self.job(job)?.spec.demand;
+        for slice in placement {
+            let members = members_on(demand, slice.devices.count());
+            let left = self.sites.left(demand, slice.node);
+            if members > left {
+                let (attempt, node) = (id, slice.node);
+                return Err(Violation::NotAdmitted { attempt, node, members, left });
+            }
+        }
+        Ok(())
+    }
+
     /// Members whole; a consolidated job no wider than it must be, where the placer promises that.
     pub fn check_shape(
         &self,
@@ -93,7 +113,8 @@ impl Books {
             }
             return Ok(());
         }
-        if self.settings.placer == Placer::NodeOrder || placement.len() == 1 {
+        let free = self.settings.placer == Placer::NodeOrder || placement.len() == 1;
+        if free || self.is_shape_of_another(placement) {
             return Ok(());
         }
         let first = &self.node(placement[0].node)?.spec;
@@ -112,6 +133,18 @@ impl Books {
             });
         }
         Ok(())
+    }
+
+    /// True if somebody holds exactly these devices: who joins takes its shape, which is as the world
+    /// made it if it was found there.
+    fn is_shape_of_another(&self, placement: &Placement) -> bool {
+        let slice = placement[0];
+        let Some(device) = slice.devices.iter().next() else { return false };
+        let mut holders = self.nodes[slice.node.index()].holders[device as usize].iter();
+        holders.any(|holder| {
+            let theirs = &self.attempts[holder.index()].placement;
+            theirs.len() == placement.len() && placement.iter().all(|slice| theirs.contains(slice))
+        })
     }
 
     /// No device is promised to anyone else.
@@ -173,7 +206,7 @@ impl Books {
             let mut used = self.host_use(slice.node, others);
             used.add(per_gpu, slice.devices.count());
             let capacity = self.node(slice.node)?.spec.capacity;
-            if !used.fits(capacity) {
+            if used.is_short_of(capacity, per_gpu) {
                 let node = slice.node;
                 return Err(Violation::HostShort { attempt: id, node, used, capacity });
             }

@@ -72,12 +72,23 @@ impl Books {
                 return Err(Violation::VictimNotNeeded { victim, beneficiary });
             }
         }
+        let shielded = |id: AttemptId| self.jobs[self.attempts[id.index()].job.index()].shielded;
+        if let Some(&victim) = victims.iter().find(|&&victim| shielded(victim)) {
+            let gone = |id: AttemptId| {
+                before.contains(&id) || (!shielded(id) && self.was_evictable(id, at))
+            };
+            return match self.could_be_placed(entry, gone) {
+                true => Err(Violation::ShieldedNotSpared { victim, beneficiary }),
+                false => Ok(()),
+            };
+        }
         let often = |id: AttemptId| self.times_preempted(id);
         let cap = rules.preemption_cap as usize;
         let tired = victims.iter().find(|&&victim| cap > 0 && often(victim) >= cap);
         if let Some(&victim) = tired {
             let gone = |id: AttemptId| {
-                before.contains(&id) || (often(id) < cap && self.was_evictable(id, at))
+                let spared = shielded(id) || often(id) >= cap;
+                before.contains(&id) || (!spared && self.was_evictable(id, at))
             };
             if self.could_be_placed(entry, gone) {
                 let times = often(victim);
@@ -145,10 +156,22 @@ impl Books {
         job.preempted_within_hour(self.now)
     }
 
-    /// True if the attempt may be evicted for a guaranteed job now.
+    /// True if the attempt may be evicted for a guaranteed job now, and is worth looking at.
     fn is_evictable(&self, id: AttemptId) -> bool {
         let attempt = &self.attempts[id.index()];
-        attempt.is_evictable() && self.may_go(attempt)
+        attempt.is_evictable() && self.may_go(attempt) && !self.is_tangled(id)
+    }
+
+    /// True if the attempt was found on some of the devices of another one, and not on all. Pairs that
+    /// policies form are never like that, and no search for victims has to see through them.
+    fn is_tangled(&self, id: AttemptId) -> bool {
+        let slices = |id: AttemptId| &self.attempts[id.index()].placement;
+        let partner = |(joined, host)| if joined == id { host } else { joined };
+        let mut partners = self.pairs_of(id).map(|(pair, _)| partner(pair));
+        partners.any(|partner| {
+            let (ours, theirs) = (slices(id), slices(partner));
+            ours.len() != theirs.len() || ours.iter().any(|slice| !theirs.contains(slice))
+        })
     }
 
     /// True if the attempt could be evicted when the victims of a reclaim were chosen.
@@ -178,7 +201,10 @@ impl Books {
     fn could_be_placed(&self, job: &Job, gone: impl Fn(AttemptId) -> bool) -> bool {
         self.types_for(job).any(|gpu_type| {
             self.within_quota(job, gpu_type)
-                && self.fits(job, gpu_type, |node| self.offer_without(node, &gone))
+                && self.fits(job, gpu_type, |id, node| {
+                    let members = self.sites.left(&job.spec.demand, id);
+                    Offer { members, ..self.offer_without(node, &gone) }
+                })
         })
     }
 
@@ -210,6 +236,6 @@ impl Books {
             cpu_milli: all.cpu_milli.saturating_sub(cpu),
             memory_mib: all.memory_mib.saturating_sub(memory),
         };
-        Offer { devices, host }
+        Offer { devices, host, members: u32::MAX }
     }
 }

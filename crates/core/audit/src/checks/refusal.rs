@@ -6,7 +6,7 @@ use crate::books::node::Node;
 use crate::feasible::Offer;
 use crate::violation::Violation;
 use deepshare_engine::{CapacityMode, Reason};
-use deepshare_model::{Class, GpuTypeId, JobId, PoolId, TenantId};
+use deepshare_model::{Class, GpuTypeId, JobId, NodeId, PoolId, TenantId};
 
 impl Books {
     pub fn check_refusal(&self, id: JobId, reason: &Reason) -> Result<(), Violation> {
@@ -27,6 +27,19 @@ impl Books {
                 let most = self.types_for(job).map(|gpu_type| self.offered(job.pool, gpu_type));
                 if need != job.gpus() || pool != most.max().unwrap_or(0) {
                     return falsely("it or the pool has other figures");
+                }
+            }
+            Reason::NotAdmitted { need, nodes, admitting } => {
+                let demand = &job.spec.demand;
+                let here = || self.types_for(job).flat_map(|g| self.nodes_of(job.pool, g));
+                let takes = |id: NodeId| self.sites.said(demand, id) > 0;
+                let counts = (here().count(), here().filter(|(id, _)| takes(*id)).count());
+                if (need, nodes as usize, admitting as usize) != (job.gpus(), counts.0, counts.1) {
+                    return falsely("it or the pool has other figures");
+                }
+                let mut types = self.types_for(job);
+                if !types.any(|gpu_type| self.fits_empty(job, gpu_type, false)) {
+                    return falsely("it would not fit on nodes that admit it either");
                 }
             }
             Reason::LargerThanQuota { tenant, need, quota } => {
@@ -61,7 +74,7 @@ impl Books {
             };
             let lent = self.lent_at_most(job, gpu_type);
             let lends = lent.is_none_or(|most| u64::from(job.gpus()) <= most);
-            !quotas.iter().any(binds) && lends && self.fits_empty(job, gpu_type)
+            !quotas.iter().any(binds) && lends && self.fits_empty(job, gpu_type, true)
         })
     }
 
@@ -109,16 +122,29 @@ impl Books {
     }
 
     fn offered(&self, pool: PoolId, gpu_type: GpuTypeId) -> u32 {
-        self.nodes_of(pool, gpu_type).map(|node| node.usable().count()).sum()
+        self.nodes_of(pool, gpu_type).map(|(_, node)| node.usable().count()).sum()
     }
 
-    pub fn nodes_of(&self, pool: PoolId, gpu_type: GpuTypeId) -> impl Iterator<Item = &Node> {
-        let of = move |node: &&Node| node.spec.pool == pool && node.spec.gpu_type == gpu_type;
-        self.nodes.iter().filter(of)
+    pub fn nodes_of(
+        &self,
+        pool: PoolId,
+        gpu_type: GpuTypeId,
+    ) -> impl Iterator<Item = (NodeId, &Node)> {
+        let of = move |node: &Node| node.spec.pool == pool && node.spec.gpu_type == gpu_type;
+        let all = self.nodes.iter().enumerate().filter(move |(_, node)| of(node));
+        all.map(|(index, node)| (NodeId::from_index(index), node))
     }
 
-    fn fits_empty(&self, job: &Job, gpu_type: GpuTypeId) -> bool {
-        let offer = |node: &Node| Offer { devices: node.usable(), host: node.spec.capacity };
+    /// True if the job fits the empty nodes; on those that do not admit it, too, unless `admitted`.
+    fn fits_empty(&self, job: &Job, gpu_type: GpuTypeId, admitted: bool) -> bool {
+        let offer = |id: NodeId, node: &Node| Offer {
+            devices: node.usable(),
+            host: node.spec.capacity,
+            members: match admitted {
+                true => self.sites.said(&job.spec.demand, id),
+                false => u32::MAX,
+            },
+        };
         self.fits(job, gpu_type, offer)
     }
 }

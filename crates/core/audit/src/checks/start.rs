@@ -105,6 +105,7 @@ impl Books {
         self.check_gang(id, job, placement)?;
         self.check_nodes(id, job, placement)?;
         self.check_shape(id, job, placement)?;
+        self.check_admitted(id, job, placement)?;
         self.check_promises(id, placement)?;
         self.check_charge(id, job, charged)?;
         let gpu_type = self.node(placement[0].node)?.spec.gpu_type;

@@ -17,8 +17,16 @@ impl Books {
         for &node in &self.step.host_due {
             let used = self.host_use(node, Attempt::stays);
             let capacity = self.nodes[node.index()].spec.capacity;
-            if !used.fits(capacity) {
+            // What the world overbooks by itself is a fact; nothing may be promised beyond it.
+            let promised = self.nodes[node.index()].claimant.iter().flatten();
+            let mut asked = promised.map(|id| self.attempts[id.index()].per_gpu);
+            if asked.any(|asked| used.is_short_of(capacity, asked)) {
                 return Err(Violation::HostOverdrawn { node, used, capacity });
+            }
+        }
+        for &(site, node) in &self.step.sites_due {
+            if self.sites.overpromised(site, node) {
+                return Err(Violation::PromisedUnadmitted { site, node });
             }
         }
         self.check_watched()?;
@@ -34,7 +42,7 @@ impl Books {
                 let holders = self.nodes[slice.node.index()].holders.iter().flatten();
                 holders.into_iter().any(|holder| {
                     let holder = &self.attempts[holder.index()];
-                    holder.is_leaving() || holder.shrinks_from.is_some()
+                    holder.is_leaving() || holder.is_shrinking()
                 })
             });
             let awaited = on_nodes || self.quota_is_leaving(attempt.job);

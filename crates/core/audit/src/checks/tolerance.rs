@@ -104,7 +104,7 @@ impl Books {
                     (attempt.charged, attempt.gpu_type) == (class, gpu_type)
                         && self.tenants.lineage(theirs).contains(&above)
                 });
-                let gone = gone.map(|id| self.jobs[self.attempts[id.index()].job.index()].gpus());
+                let gone = gone.map(|id| self.attempts[id.index()].gpus);
                 let used = used.saturating_sub(gone.sum());
                 self.tenants.cap(above, class, gpu_type).saturating_sub(used)
             });

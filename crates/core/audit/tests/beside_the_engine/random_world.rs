@@ -118,6 +118,7 @@ impl World {
             gpu_type: self.dice.one_in(3).then(|| GpuTypeId(self.dice.below(2) as u16)),
             gpu_memory_mib: self.dice.below(3) as u32 * 12_000,
             per_gpu,
+            site: None,
         };
         let spec = JobSpec {
             tenant: TenantId(self.dice.below(TENANTS) as u32),

@@ -21,7 +21,8 @@ impl Draft<'_> {
     /// of as many GPUs.
     ///
     /// # Errors
-    /// The quota that binds, or the GPU memory, CPU or host memory that is missing. A job or an
+    /// The quota that binds, the GPU memory, CPU or host memory that is missing, or nodes that do not
+    /// admit the job. A job or an
     /// attempt that shares with nobody, or not with this one, is an [`Illegal`] proposal.
     pub fn share(
         &mut self,
@@ -72,16 +73,7 @@ impl Draft<'_> {
         self.claim(job, class, placement);
         let newest = self.state.attempts.last_mut().expect("the claim just made");
         let id = newest.id;
-        newest.company = partners
-            .iter()
-            .map(|&(host, terms)| Company {
-                host,
-                terms,
-                sampled_at: None,
-                bad_samples: 0,
-                observed: [0; 2],
-            })
-            .collect();
+        newest.company = partners.iter().map(|&(host, terms)| Company::new(host, terms)).collect();
         self.state.set_steps(id, steps);
         for &(host, _) in partners {
             let spec = &self.state.job(self.state.attempt(host).job).spec;
@@ -175,10 +167,14 @@ impl Draft<'_> {
             })
     }
 
-    /// Whether GPU memory, CPU and host memory are enough for a job beside those who are there.
+    /// Whether GPU memory, CPU and host memory are enough for a job beside those who are there, and
+    /// the nodes admit it.
     fn has_room(&self, job: JobId, placement: &Placement, steps: u32) -> Result<(), Reason> {
         let state = &*self.state;
         let spec = &state.job(job).spec;
+        if !state.admits_on(placement, &spec.demand) {
+            return Err(state.not_admitted(self.pool, &spec.demand, false));
+        }
         let need = spec.gpu_memory_mib(steps);
         for slice in placement {
             let node = &state.nodes[slice.node.index()];

@@ -173,7 +173,9 @@ impl State {
             return None;
         }
         let spec = &self.job(attempt.job).spec;
-        let profile = spec.profile.filter(|_| spec.sharing.consent)?;
+        // Who was found with fewer devices than it asks for is nobody's equal.
+        let whole = attempt.gpus() == spec.demand.gpus;
+        let profile = spec.profile.filter(|_| spec.sharing.consent && whole)?;
         let first = attempt.placement.first()?;
         let needs = spec.demand.gpu_memory_mib;
         let mut memory_left_mib = u32::MAX;

@@ -208,8 +208,9 @@ impl<'a> Ground<'a> {
     /// The key of the last offer taken if so many devices of a node are; `None` if it has fewer.
     fn cost(&self, node: NodeId, gpus: u32) -> Option<u64> {
         let books = &self.state.nodes()[node.index()];
-        let per_gpu = self.state.job(self.job).spec.demand.per_gpu;
-        if books.host_room_for(per_gpu) < gpus {
+        let demand = &self.state.job(self.job).spec.demand;
+        let admitted = self.state.admitted_gpus(node, demand);
+        if books.host_room_for(demand.per_gpu).min(admitted) < gpus {
             return None;
         }
         match gpus.saturating_sub(books.open().count()) {
@@ -306,7 +307,10 @@ fn gather(state: &State, job: JobId, nodes: &[NodeId], offers: &[&Offer]) -> Opt
     let demand = &state.job(job).spec.demand;
     let mut room: BTreeMap<NodeId, u32> = nodes
         .iter()
-        .map(|&node| (node, state.nodes()[node.index()].host_room_for(demand.per_gpu)))
+        .map(|&node| {
+            let room = state.nodes()[node.index()].host_room_for(demand.per_gpu);
+            (node, room.min(state.admitted_gpus(node, demand)))
+        })
         .collect();
     let mut has_room = |node: NodeId| {
         let left = room.get_mut(&node).filter(|left| **left > 0);

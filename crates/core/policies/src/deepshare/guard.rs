@@ -145,14 +145,18 @@ fn choose_of_type(
         Layout::Consolidated => size,
         Layout::Members(each) => each,
     };
+    let room = |id: NodeId| {
+        let usable = state.nodes()[id.index()].usable().count();
+        usable.min(state.admitted_gpus(id, demand)) / each * each
+    };
     let mut nodes: Vec<(Time, NodeId)> = state
         .pool(pool)
         .nodes
         .iter()
-        .filter(|node| {
-            let node = &state.nodes()[node.index()];
-            let holds = node.condition == NodeCondition::Ready && node.usable().count() >= each;
-            holds && node.spec.gpu_type == gpu_type
+        .filter(|&&id| {
+            let node = &state.nodes()[id.index()];
+            let ready = node.condition == NodeCondition::Ready;
+            ready && node.spec.gpu_type == gpu_type && room(id) >= each
         })
         .map(|&node| (empty_at(state, node), node))
         .collect();
@@ -161,8 +165,7 @@ fn choose_of_type(
     let mut left = demand.gpus;
     for (at, node) in nodes {
         chosen.push(node);
-        let room = state.nodes()[node.index()].usable().count() / each * each;
-        left = left.saturating_sub(room);
+        left = left.saturating_sub(room(node));
         if left == 0 {
             return Some((at, chosen));
         }

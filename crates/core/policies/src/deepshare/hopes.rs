@@ -380,7 +380,7 @@ impl DeepShare {
                     state.nodes()[slice.node.index()].host_room_with(spare(state, slice.node));
                 ask.demand.per_gpu.times(slice.devices.count()).fits(room)
             });
-            fits && may_join(state, pool, host)
+            fits && may_join(state, pool, host) && state.admits_on(&host.placement, &ask.demand)
         })
     }
 }
@@ -434,10 +434,13 @@ fn spare(state: &State, node: NodeId) -> Resources {
     sum
 }
 
-/// True if a host's nodes have CPU and memory left for a partner.
+/// True if a host's nodes admit a partner, and have CPU and memory left for it.
 pub(super) fn has_host_room(state: &State, host: &Attempt, ask: &AskKind) -> bool {
     let per_gpu = ask.demand.per_gpu;
     let fits = |node: NodeId, gpus: u32| state.nodes()[node.index()].host_room_for(per_gpu) >= gpus;
+    if !state.admits_on(&host.placement, &ask.demand) {
+        return false;
+    }
     per_gpu == Resources::default()
         || host.placement.iter().all(|slice| fits(slice.node, slice.devices.count()))
 }

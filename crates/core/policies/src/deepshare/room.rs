@@ -39,8 +39,9 @@ pub(super) fn given(
     demand: &Demand,
     gone: &impl Fn(AttemptId) -> bool,
 ) -> u32 {
+    let admitted = state.admitted_gpus(node, demand);
     let node = &state.nodes()[node.index()];
-    if !has_memory(node, demand) {
+    if admitted == 0 || !has_memory(node, demand) {
         return 0;
     }
     let mut devices = node.open();
@@ -50,7 +51,7 @@ pub(super) fn given(
         }
     }
     if demand.per_gpu == Resources::default() {
-        return devices.count();
+        return devices.count().min(admitted);
     }
     let mut freed = Resources::default();
     for device in node.held().iter() {
@@ -59,7 +60,8 @@ pub(super) fn given(
         }
     }
     let host = node.host_room_with(freed);
-    (0..=devices.count()).rev().find(|&n| demand.per_gpu.times(n).fits(host)).unwrap_or(0)
+    let most = devices.count().min(admitted);
+    (0..=most).rev().find(|&n| demand.per_gpu.times(n).fits(host)).unwrap_or(0)
 }
 
 /// True if the node's GPUs have the memory asked for.

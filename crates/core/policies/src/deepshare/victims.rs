@@ -4,6 +4,7 @@
 //! Φ(J) = Σ (1 + α·C_p(j)) / T̂(j)  +  β·(|J|−1) / T̄(J)      (spec §4, Algorithm 2)
 //! ```
 //!
+//! Shielded jobs are victims only where no others will do, and then those preempted too often lately.
 //! A victim is evicted whole: a gang frees its devices on every node. No strict subset of the
 //! chosen set suffices.
 
@@ -28,8 +29,17 @@ pub(super) struct Candidate {
     cost: f64,
     /// T̂ in seconds, at least 1.
     left_s: f64,
+    /// It is to be left alone wherever anybody else will do.
+    shielded: bool,
     /// It was preempted so often lately that it should be spared if at all possible.
     spared: bool,
+}
+
+impl Candidate {
+    /// Who should stay rather than others, whatever they cost.
+    fn standing(&self) -> (bool, bool) {
+        (self.shielded, self.spared)
+    }
 }
 
 /// Jobs that can only be evicted together: one, or the pair on the same devices.
@@ -45,17 +55,22 @@ struct Release {
     left: u32,
 }
 
-/// The cost of a set of victims: how many should have been spared, then Φ.
+/// The cost of a set of victims: how many are shielded, how many should have been spared, then Φ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Price {
+    shielded: usize,
     spared: usize,
     phi: f64,
 }
 
 impl Price {
     fn beats(self, other: Price) -> bool {
-        let phi = || self.phi.total_cmp(&other.phi);
-        self.spared.cmp(&other.spared).then_with(phi).is_lt()
+        let standing = self.standing().cmp(&other.standing());
+        standing.then_with(|| self.phi.total_cmp(&other.phi)).is_lt()
+    }
+
+    fn standing(self) -> (usize, usize) {
+        (self.shielded, self.spared)
     }
 }
 
@@ -191,7 +206,8 @@ impl<'a> Search<'a> {
         let (cost, left_s) = self.cost(attempt);
         let cap = self.settings.preemption_cap as usize;
         let spared = cap > 0 && job.preempted_within_hour(now) >= cap;
-        Some(Candidate { attempt: attempt.id, cost, left_s, spared })
+        let shielded = job.shielded;
+        Some(Candidate { attempt: attempt.id, cost, left_s, shielded, spared })
     }
 
     /// (1 + α·C_p) / T̂, and T̂ in seconds.
@@ -210,7 +226,8 @@ impl<'a> Search<'a> {
         let sum: f64 = set.iter().map(|victim| victim.cost).sum();
         let mean_left: f64 = set.iter().map(|victim| victim.left_s).sum::<f64>() / count;
         let spread = if set.len() > 1 { beta * (count - 1.0) / mean_left } else { 0.0 };
-        Price { spared: set.iter().filter(|victim| victim.spared).count(), phi: sum + spread }
+        let (shielded, spared) = standing_of(set.iter());
+        Price { shielded, spared, phi: sum + spread }
     }
 
     /// The cheapest set on one node that makes room for the demand there.
@@ -247,7 +264,9 @@ impl<'a> Search<'a> {
                 false => self.state.served(attempt.job),
             };
             let least = 1.0 / left.max(Span::SECOND).as_secs_f64();
-            let beaten = best.as_ref().is_some_and(|b| b.price.spared == 0 && least >= b.price.phi);
+            let beaten = best
+                .as_ref()
+                .is_some_and(|best| best.price.standing() == (0, 0) && least >= best.price.phi);
             if beaten && attempt.running_since.is_some() {
                 if known {
                     break;
@@ -257,7 +276,9 @@ impl<'a> Search<'a> {
             let mut party: Option<Party> = None;
             for slice in &attempt.placement {
                 let node = &self.state.nodes()[slice.node.index()];
-                let enough = node.obtainable().count() >= demand.gpus && has_memory(node, demand);
+                let enough = node.obtainable().count() >= demand.gpus
+                    && has_memory(node, demand)
+                    && self.state.admitted_gpus(slice.node, demand) >= demand.gpus;
                 if not.contains(&slice.node) || node.spec.gpu_type != gpu_type || !enough {
                     continue;
                 }
@@ -339,9 +360,7 @@ impl<'a> Search<'a> {
             if !is_minimal(set) {
                 return;
             }
-            let victims: Vec<Candidate> =
-                set.iter().flat_map(|release| release.party.iter().copied()).collect();
-            let choice = self.choice_of(&victims);
+            let choice = self.choice_of(&everyone_of(set));
             if best.as_ref().is_none_or(|best| choice.price.beats(best.price)) {
                 best = Some(choice);
             }
@@ -375,8 +394,8 @@ impl<'a> Search<'a> {
             return true;
         }
         let mut freed = Resources::default();
-        for release in set {
-            for victim in &release.party {
+        for (index, release) in set.iter().enumerate() {
+            for victim in release.party.iter().filter(|victim| !is_among(&set[..index], victim)) {
                 let per_gpu = self.state.attempt(victim.attempt).per_gpu;
                 freed.add(per_gpu.times(release.left));
             }
@@ -399,7 +418,8 @@ impl<'a> Search<'a> {
         for node in index.at(size) {
             let entry = &self.state.nodes()[node.index()];
             let host = entry.host_capacity_for(demand.per_gpu) >= size;
-            if !host || !has_memory(entry, demand) {
+            let admitted = self.state.admitted_gpus(node, demand) >= size;
+            if !host || !admitted || !has_memory(entry, demand) {
                 continue;
             }
             if let Some(crowd) = self.crowd(node, retry_at) {
@@ -413,10 +433,10 @@ impl<'a> Search<'a> {
         let mut nodes: BTreeSet<NodeId> = BTreeSet::new();
         let added = |crowd: &[Candidate], chosen: &BTreeMap<AttemptId, Candidate>| {
             let new = crowd.iter().filter(|victim| !chosen.contains_key(&victim.attempt));
-            let spared = new.clone().filter(|victim| victim.spared).count() as u64;
+            let standing = standing_of(new.clone());
             let cost: f64 = new.map(|victim| victim.cost).sum();
             // Costs are not negative, so their bits are ordered as they are.
-            (spared, cost.to_bits())
+            (standing, cost.to_bits())
         };
         let mut heap: BinaryHeap<_> =
             crowds.iter().map(|(&node, crowd)| Reverse((added(crowd, &chosen), node))).collect();
@@ -487,7 +507,7 @@ impl<'a> Search<'a> {
     }
 
     /// For gangs of members, over any nodes: the longest-running jobs, until enough members fit;
-    /// those that should be spared come last.
+    /// those that are shielded, or should be spared, come last.
     fn on_any_nodes(
         &self,
         gpu_type: GpuTypeId,
@@ -502,7 +522,7 @@ impl<'a> Search<'a> {
             .filter(|attempt| attempt.placement.iter().any(here))
             .filter_map(|attempt| self.candidate(attempt, retry_at))
             .collect();
-        candidates.sort_by_key(|candidate| candidate.spared);
+        candidates.sort_by_key(Candidate::standing);
         let victims = candidates.iter().map(|victim| victim.attempt);
         let room = Room::new(self.state, (self.pool, gpu_type), demand, victims);
         let enough = |count: usize| {
@@ -549,11 +569,11 @@ fn one_node(state: &State, set: &[Candidate]) -> Option<NodeId> {
     slices.all(|slice| slice.node == node).then_some(node)
 }
 
-/// Spares those without whom the job fits, most costly first.
+/// Spares those without whom the job fits: shielded ones first, then the most costly.
 fn spare_from(set: &mut Vec<Candidate>, fits: impl Fn(&BTreeSet<AttemptId>) -> bool) {
     set.sort_by(|a, b| {
         let cost = b.cost.total_cmp(&a.cost);
-        b.spared.cmp(&a.spared).then(cost).then(a.attempt.cmp(&b.attempt))
+        b.standing().cmp(&a.standing()).then(cost).then(a.attempt.cmp(&b.attempt))
     });
     let mut gone: BTreeSet<AttemptId> = set.iter().map(|victim| victim.attempt).collect();
     set.retain(|victim| {
@@ -566,21 +586,44 @@ fn spare_from(set: &mut Vec<Candidate>, fits: impl Fn(&BTreeSet<AttemptId>) -> b
     });
 }
 
+/// Everyone in these parties, once: who was found beside two others may be in two of them.
+fn everyone_of(set: &[&Release]) -> Vec<Candidate> {
+    let parties = set.iter().enumerate();
+    let new = parties.flat_map(|(index, release)| {
+        release.party.iter().filter(move |victim| !is_among(&set[..index], victim)).copied()
+    });
+    new.collect()
+}
+
+fn is_among(set: &[&Release], victim: &Candidate) -> bool {
+    let mut parties = set.iter().flat_map(|release| &release.party);
+    parties.any(|other| other.attempt == victim.attempt)
+}
+
 fn without<'a>(set: &[&'a Release], index: usize) -> Vec<&'a Release> {
     let mut rest = set.to_vec();
     rest.remove(index);
     rest
 }
 
-/// Takes out victims that are not needed, most costly first.
+/// How many of a set are shielded, and how many should be spared.
+fn standing_of<'a>(set: impl Iterator<Item = &'a Candidate>) -> (usize, usize) {
+    set.fold((0, 0), |(shielded, spared), victim| {
+        (shielded + usize::from(victim.shielded), spared + usize::from(victim.spared))
+    })
+}
+
+/// Takes out victims that are not needed: shielded ones first, then the most costly.
 fn without_surplus<'a>(
     mut set: Vec<&'a Release>,
     enough: impl Fn(&[&'a Release]) -> bool,
 ) -> Vec<&'a Release> {
     let cost = |party: &Party| party.iter().map(|victim| victim.cost).sum::<f64>();
+    let shielded = |release: &Release| standing_of(release.party.iter()).0;
     set.sort_by(|a, b| {
         let first = |release: &Release| release.party[0].attempt;
-        cost(&b.party).total_cmp(&cost(&a.party)).then(first(a).cmp(&first(b)))
+        let standing = shielded(b).cmp(&shielded(a));
+        standing.then(cost(&b.party).total_cmp(&cost(&a.party))).then(first(a).cmp(&first(b)))
     });
     let mut index = 0;
     while index < set.len() {

@@ -285,6 +285,7 @@ impl World {
             Command::Watch { .. }
             | Command::Accumulate { .. }
             | Command::Shrink { .. }
+            | Command::Grow { .. }
             | Command::Promote { .. }
             | Command::ReleaseReservation { .. }
             | Command::Refuse { .. } => {}

@@ -6,6 +6,7 @@ use super::setup;
 use super::sharing;
 use super::story::{JobTruth, Story};
 use super::words::{Word, Words};
+use super::world;
 use deepshare_engine::{BindFailure, Event};
 use deepshare_model::{
     Class, Demand, IterationTime, JobId, JobSpec, NodeId, Outcome, Resources, Sharing, Span,
@@ -45,6 +46,9 @@ const COMMANDS: &[Entry] = commands! {
         |s, w, u| with_node(s, w, u, |node| Event::NodeCordoned { node, cordoned: false });
     "move" " NODE TENANT" setup::move_node;
     "device" " NODE.DEVICE bad|good" device;
+    "change" " NODE [gpus=N] [cpus=C] [memory=MIB]" world::change;
+    "admit" " SITE on all|n0,n1 [xN]" world::admit;
+    "assurance" " TENANT DEGREE" world::assurance;
     // Jobs.
     "submit" " NAME gpus=N|members=MxG [key=value ..]" submit;
     "estimate" " JOB TIME" estimate;
@@ -54,6 +58,11 @@ const COMMANDS: &[Entry] = commands! {
     "unhold" " JOB" |s, w, u| with_job(s, w, u, |job| Event::Unheld { job });
     "overdue" " JOB" overdue;
     "stale" " JOB" stale;
+    "found" " JOB on n0.0,n0.1 [ran=TIME] [cpus=C] [memory=MIB] [quota=no]" world::found;
+    "carry" " JOB [preempted=TIME,TIME] [ran=TIME]" world::carry;
+    "shield" " JOB" |s, w, u| with_job(s, w, u, |job| Event::Shielded { job, shielded: true });
+    "unshield" " JOB" |s, w, u| with_job(s, w, u, |job| Event::Shielded { job, shielded: false });
+    "break" " JOB" world::break_up;
     // Two jobs on the same devices.
     "predict" " PROFILE PROFILE KEEPS KEEPS" sharing::predict;
     "predict-errors" " CHANCE=ERROR .." sharing::predict_errors;
@@ -66,6 +75,7 @@ const COMMANDS: &[Entry] = commands! {
     "fail-bind" " JOB [permanent]" fail_bind;
     "reject" " JOB" reject;
     "refuse-eviction" " JOB [after=TIME]" refuse_eviction;
+    "refuse-resize" " JOB" refuse_resize;
     // Time and questions.
     "run" " [until TIME]" run;
     "snapshot" "" snapshot;
@@ -200,6 +210,7 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
         "sample-ms",
         "priority",
         "user",
+        "site",
     ];
     for setting in words.settings(&keys)? {
         let (key, value) = (setting.key.text, setting.value);
@@ -234,6 +245,7 @@ fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Resu
                 training.time.compute_per_sample_ns =
                     u64::from(value.count(0, 1 << 20)?) * 1_000_000;
             }
+            "site" => spec.demand.site = Some(story.names.site(value.text)),
             "priority" => spec.priority = value.count(0, 1_000)? as i32,
             _ => spec.user = story.names.user(value.text),
         }
@@ -341,6 +353,17 @@ fn refuse_eviction(
     let settings = words.settings(&["after"])?;
     let after = settings.first().map_or(Ok(Span::ZERO), |setting| setting.value.span())?;
     story.jobs[job.index()].fate.refuses_after = Some(after);
+    Ok(())
+}
+
+fn refuse_resize(
+    story: &mut Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+) -> Result<(), Fault> {
+    let job = job(story, words, usage)?;
+    words.done(usage)?;
+    story.jobs[job.index()].fate.refuses_resize = true;
     Ok(())
 }
 

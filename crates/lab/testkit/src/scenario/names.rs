@@ -2,7 +2,9 @@
 
 use super::error::Fault;
 use super::words::Word;
-use deepshare_model::{GpuTypeId, JobId, NodeId, ProfileClassId, TenantId, TrustDomainId, UserId};
+use deepshare_model::{
+    GpuTypeId, JobId, NodeId, ProfileClassId, SiteId, TenantId, TrustDomainId, UserId,
+};
 
 /// Names by id.
 #[derive(Debug, Default)]
@@ -13,6 +15,7 @@ pub(crate) struct Names {
     gpu_types: Vec<String>,
     pub(crate) profiles: Vec<String>,
     domains: Vec<String>,
+    sites: Vec<String>,
     pub(crate) nodes: u32,
 }
 
@@ -68,6 +71,10 @@ impl Names {
     /// Jobs that name none are of a domain of their own kind.
     pub(crate) fn trust_domain(&mut self, name: &str) -> TrustDomainId {
         TrustDomainId::from_index(find_or_add(&mut self.domains, name) + 1)
+    }
+
+    pub(crate) fn site(&mut self, name: &str) -> SiteId {
+        SiteId::from_index(find_or_add(&mut self.sites, name))
     }
 
     pub(crate) fn gpu_types(&self) -> usize {

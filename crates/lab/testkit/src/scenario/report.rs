@@ -40,6 +40,7 @@ pub(crate) fn eviction(
         EvictReason::Cancelled => "cancellation",
         EvictReason::NodeLost => "node loss",
         EvictReason::StartOverdue => "late start",
+        EvictReason::Broken => "a lost member",
         EvictReason::Degraded => "degradation",
         EvictReason::SlowdownLimit => "slowdown-limit",
     };
@@ -59,24 +60,18 @@ fn per_second(nano: u64) -> String {
 
 /// A reason in the engine's own words, with names where it has ids.
 pub(crate) fn reason(names: &Names, reason: &Reason) -> String {
-    let text = reason.to_string();
-    let tenant =
-        |id: TenantId| text.replace(&format!(" {id} "), &format!(" {} ", names.tenant_name(id)));
-    let head = |id: JobId| {
-        let (id, name) = (id.to_string(), names.job_name(id));
-        text.replace(&format!("of {id})"), &format!("of {name})"))
-            .replace(&format!("({id},"), &format!("({name},"))
-    };
-    match reason {
-        Reason::OverQuota { tenant: id, .. } | Reason::LargerThanQuota { tenant: id, .. } => {
-            tenant(*id)
-        }
-        Reason::NoPartner(refusal) => {
-            let (id, name) = (refusal.partner, names.job_name(refusal.partner));
-            text.replace(&format!(" {id} "), &format!(" {name} "))
-        }
-        Reason::BehindHead { head: id } | Reason::WouldDelay { head: id, .. } => head(*id),
-        _ => text,
+    reason.in_words(&Called(names))
+}
+
+struct Called<'a>(&'a Names);
+
+impl deepshare_engine::Names for Called<'_> {
+    fn tenant(&self, id: TenantId) -> String {
+        self.0.tenant_name(id).to_string()
+    }
+
+    fn job(&self, id: JobId) -> String {
+        self.0.job_name(id).to_string()
     }
 }
 

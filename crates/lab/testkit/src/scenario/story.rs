@@ -11,6 +11,7 @@ use super::report;
 use super::sharing::Kept;
 use super::stint::Stint;
 use crate::picture::{Recorder, Schedule};
+use crate::told::Told;
 use deepshare_audit::Auditor;
 use deepshare_engine::{
     BindFailure, CapacityMode, Command, Engine, EngineSettings, Event, EvictReason, JobState,
@@ -72,6 +73,8 @@ pub(crate) struct Fate {
     pub(crate) stop_takes: Span,
     /// The next eviction is refused, this long after it is asked for.
     pub(crate) refuses_after: Option<Span>,
+    /// The next resize cannot be done.
+    pub(crate) refuses_resize: bool,
 }
 
 /// A job as it really is.
@@ -118,6 +121,8 @@ pub(crate) struct Story {
     partners: BTreeMap<AttemptId, BTreeSet<AttemptId>>,
     /// In how many steps iterations are done, where it is more than one.
     steps: BTreeMap<AttemptId, u32>,
+    /// All that the engine was told.
+    told: Vec<(Time, Event)>,
     /// What was last predicted, and how often anything was.
     pub(crate) predicted: Kept,
     /// By how much true slowdowns exceed predicted ones, by percentile, millionths.
@@ -153,6 +158,7 @@ impl Story {
             attempts: BTreeMap::new(),
             partners: BTreeMap::new(),
             steps: BTreeMap::new(),
+            told: Vec::new(),
             predicted: Kept::new(),
             errors_ppm: Vec::new(),
             tables: 0,
@@ -167,6 +173,11 @@ impl Story {
 
     pub(crate) fn has_begun(&self) -> bool {
         self.world.is_some()
+    }
+
+    /// What the engine was made of and told.
+    pub(crate) fn told(self) -> Told {
+        Told { policy: self.setup.policy, settings: self.setup.engine, events: self.told }
     }
 
     fn world(&mut self) -> &mut (Engine, Auditor) {
@@ -233,6 +244,7 @@ impl Story {
 
     fn step(&mut self, event: &Event) -> Result<(), Fault> {
         let now = self.now;
+        self.told.push((now, event.clone()));
         self.recorder.event(now, event);
         let (engine, auditor) = self.world();
         let mut commands = Vec::new();
@@ -245,6 +257,9 @@ impl Story {
                 let checked = checked.and_then(|()| auditor.compare(engine.state()));
                 checked.map_err(|violation| BrokenRule::Audit(Box::new(violation)))
             });
+        if let Event::Found { job, running_since, .. } = *event {
+            self.take_up(job, running_since);
+        }
         for command in commands {
             self.recorder.command(now, &command);
             self.obey(command);
@@ -325,7 +340,13 @@ impl Story {
                 let (cpu, memory) = (per_gpu.cpu_milli, per_gpu.memory_mib);
                 let name = self.attempt_name(attempt);
                 self.say(format_args!("shrink {name} to {cpu}m {memory}Mi"));
-                self.news.push_back(Event::Resized { attempt });
+                self.resize(attempt);
+            }
+            Command::Grow { attempt, per_gpu, .. } => {
+                let (cpu, memory) = (per_gpu.cpu_milli, per_gpu.memory_mib);
+                let name = self.attempt_name(attempt);
+                self.say(format_args!("grow {name} to {cpu}m {memory}Mi"));
+                self.resize(attempt);
             }
             Command::Accumulate { attempt, steps, .. } => {
                 let name = self.attempt_name(attempt);
@@ -365,6 +386,38 @@ impl Story {
         match self.state().job(job).spec.class == charged {
             true => "",
             false => " beyond quota",
+        }
+    }
+
+    fn resize(&mut self, attempt: AttemptId) {
+        let job = self.attempts[&attempt].0;
+        if !std::mem::take(&mut self.jobs[job.index()].fate.refuses_resize) {
+            return self.news.push_back(Event::Resized { attempt });
+        }
+        self.say(format_args!("resizing {} is refused", self.name(job)));
+        self.news.push_back(Event::ResizeRefused { attempt });
+    }
+
+    /// Takes up an attempt of which the engine was told.
+    fn take_up(&mut self, job: JobId, running_since: Option<Time>) {
+        let Some(attempt) = self.state().job(job).active() else { return };
+        if self.attempts.contains_key(&attempt) {
+            return;
+        }
+        let placement = self.state().attempt(attempt).placement.clone();
+        let (name, on) = (self.name(job), report::placement(&placement));
+        self.say(format_args!("found {name} on {on}"));
+        match running_since {
+            Some(since) => {
+                let stint = Stint::new(since);
+                self.attempts.insert(attempt, (job, Truth::Running(stint)));
+                self.foresee_end(attempt, stint);
+            }
+            None => {
+                self.attempts.insert(attempt, (job, Truth::Coming));
+                let takes = std::mem::take(&mut self.jobs[job.index()].fate.start_takes);
+                self.at_once_or_later(takes, Due::Starts(attempt));
+            }
         }
     }
 

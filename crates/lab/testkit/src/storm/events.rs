@@ -1,11 +1,13 @@
 //! Makes events up.
 
 use crate::pairing::training;
-use deepshare_engine::{BindFailure, CapacityMode, Engine, Event, RetentionTable};
+use deepshare_engine::{
+    BindFailure, CapacityMode, Degree, Engine, Event, Placement, RetentionTable, Slice,
+};
 use deepshare_model::{
-    AttemptId, Class, Demand, Epoch, GpuTypeId, JobId, JobSpec, Layout, NodeId, NodeSpec, Outcome,
-    PoolId, ProfileClassId, Quota, Resources, Retention, Sharing, Span, TenantId, TenantSpec, Time,
-    TrustDomainId, UserId,
+    AttemptId, Class, Demand, Devices, Epoch, GpuTypeId, JobId, JobSpec, Layout, NodeId, NodeSpec,
+    Outcome, PoolId, ProfileClassId, Quota, Resources, Retention, Sharing, SiteId, Span, TenantId,
+    TenantSpec, Time, TrustDomainId, UserId,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -14,6 +16,8 @@ const TENANTS: u32 = 3;
 const NODES: usize = 6;
 /// Profile classes of jobs; tables may know fewer.
 const CLASSES: u32 = 4;
+/// Sites that jobs may require.
+const SITES: u32 = 3;
 /// Jobs that may wait before only a few more come.
 const CROWD: u32 = 40;
 /// Past events from which one is told again.
@@ -32,7 +36,10 @@ pub(super) fn without_job(events: &[(Time, Event)], gone: JobId) -> Vec<(Time, E
         | Event::Estimated { job, .. }
         | Event::Cancelled { job }
         | Event::Held { job }
-        | Event::Unheld { job } => {
+        | Event::Unheld { job }
+        | Event::Carried { job, .. }
+        | Event::Found { job, .. }
+        | Event::Shielded { job, .. } => {
             let stays = *job != gone;
             job.0 -= u32::from(*job > gone);
             stays
@@ -128,6 +135,7 @@ impl Source {
             roll if roll < 72 => self.about_pair(engine),
             roll if roll < 86 => self.about_job(engine),
             roll if roll < 96 => self.about_node(engine),
+            96 if self.rng.random_bool(0.3) => self.assurance(),
             96 => self.tenant_again(),
             97 => Event::Leadership { epoch: Epoch(self.rng.random_range(0..5)) },
             98 => {
@@ -204,6 +212,14 @@ impl Source {
         Event::TenantSet { tenant, spec }
     }
 
+    /// Q̃ as an earlier engine left it.
+    fn assurance(&mut self) -> Event {
+        let tenant = TenantId(self.rng.random_range(0..TENANTS));
+        let gpu_type = GpuTypeId(self.rng.random_range(0..2));
+        let smoothed = Degree::ratio(self.rng.random_range(0..=100), 100);
+        Event::AssuranceRestored { tenant, gpu_type, smoothed }
+    }
+
     fn tenant_again(&mut self) -> Event {
         let tenant = TenantId(self.rng.random_range(0..TENANTS));
         self.tenant(tenant)
@@ -243,6 +259,7 @@ impl Source {
                 true => Resources { cpu_milli: rng.random_range(0..6_000), memory_mib: 0 },
                 false => Resources::default(),
             },
+            site: rng.random_bool(0.2).then(|| SiteId(rng.random_range(0..SITES))),
             ..Demand::gpus(gpus)
         };
         let training = training(rng);
@@ -284,7 +301,7 @@ impl Source {
             true => AttemptId::from_index(rng.random_range(0..=state.attempts().len() + 1)),
             false => live[rng.random_range(0..live.len())],
         };
-        match rng.random_range(0..31) {
+        match rng.random_range(0..32) {
             0..4 => Event::Bound { attempt },
             4..10 => Event::Running { attempt },
             10..13 => {
@@ -303,6 +320,7 @@ impl Source {
             22..24 => Event::EvictionRefused { attempt },
             24..27 => Event::Resized { attempt },
             27 => Event::ResizeRefused { attempt },
+            28 => Event::Broken { attempt },
             _ => Event::Checkpoint { attempt, work: span(rng), restart: span(rng) },
         }
     }
@@ -315,7 +333,10 @@ impl Source {
         let rng = &mut self.rng;
         let recent = jobs.saturating_sub(60);
         let job = JobId::from_index(rng.random_range(recent..jobs));
-        match rng.random_range(0..10) {
+        match rng.random_range(0..14) {
+            10 => Event::Shielded { job, shielded: rng.random_bool(0.6) },
+            11 => self.history(job),
+            12..14 => self.found(engine, job),
             0..6 => Event::Estimated { job, run_time: span(rng) },
             6 => Event::Cancelled { job },
             7 => Event::Held { job },
@@ -327,10 +348,91 @@ impl Source {
         }
     }
 
+    /// What happened to a job before.
+    fn history(&mut self, job: JobId) -> Event {
+        let ago = |rng: &mut Pcg64Mcg| Span::from_secs(rng.random_range(0..7_200));
+        let times = self.rng.random_range(0..4);
+        let mut preempted_at: Vec<Time> =
+            (0..times).map(|_| Time(self.now.0.saturating_sub(ago(&mut self.rng).0))).collect();
+        preempted_at.sort_unstable();
+        Event::Carried { job, preempted_at, served: ago(&mut self.rng) }
+    }
+
+    /// A job on devices that may be anybody's; now and then on fewer than it asks for, or on some that
+    /// are not there.
+    fn found(&mut self, engine: &Engine, job: JobId) -> Event {
+        let state = engine.state();
+        let demand = state.job(job).spec.demand;
+        let mut left = match self.rng.random_bool(0.9) {
+            true => demand.gpus,
+            false => self.rng.random_range(1..=demand.gpus),
+        };
+        let mut placement: Placement = Vec::new();
+        for _ in 0..4 {
+            let node = NodeId::from_index(self.rng.random_range(0..state.nodes().len()));
+            let all = &state.nodes()[node.index()];
+            let gpus = all.spec.gpus.min(left);
+            let gpu_type = |node: NodeId| state.nodes()[node.index()].spec.gpu_type;
+            let apart =
+                |slice: &Slice| slice.node == node || gpu_type(slice.node) != gpu_type(node);
+            if gpus == 0 || placement.iter().any(apart) {
+                continue;
+            }
+            let devices = match self.rng.random_bool(0.7) && all.open().count() >= gpus {
+                true => all.open().lowest(gpus),
+                false => Devices::first(gpus),
+            };
+            placement.push(Slice { node, devices });
+            left -= gpus;
+        }
+        if self.rng.random_bool(0.02) {
+            placement.push(Slice { node: NodeId::from_index(NODES), devices: Devices::first(1) });
+        }
+        let spec = &state.job(job).spec;
+        let least = spec.least_per_gpu().filter(|_| self.rng.random_bool(0.5));
+        let charged = match self.capacity == CapacityMode::Elastic && self.rng.random_bool(0.2) {
+            true => Class::BestEffort,
+            false => spec.class,
+        };
+        let ago = self.rng.random_range(0..=100_000_000);
+        let since = Time(self.now.0.saturating_sub(ago));
+        Event::Found {
+            job,
+            charged,
+            placement,
+            per_gpu: least.unwrap_or(demand.per_gpu),
+            running_since: self.rng.random_bool(0.7).then_some(since),
+        }
+    }
+
+    /// What some nodes admit of a site.
+    fn admission(&mut self, nodes: usize) -> Event {
+        let site = SiteId(self.rng.random_range(0..SITES));
+        let all = (0..nodes).map(NodeId::from_index);
+        let nodes = all.filter(|_| self.rng.random_bool(0.6)).collect();
+        let members = [0, 1, 1, 2, 5, u32::MAX, u32::MAX][self.rng.random_range(0..7)];
+        Event::Admitted { site, nodes, members }
+    }
+
+    /// A node with other resources than it had.
+    fn change(&mut self, node: NodeId, spec: &NodeSpec) -> Event {
+        let rng = &mut self.rng;
+        let more = if rng.random_bool(0.2) { rng.random_range(0..=2) } else { 0 };
+        let gpus = (spec.gpus + more).min(10);
+        let cpu_milli = u64::from(gpus) * rng.random_range(500..6_000);
+        let capacity = match rng.random_bool(0.7) {
+            true => Resources { cpu_milli, ..Resources::UNLIMITED },
+            false => Resources::UNLIMITED,
+        };
+        Event::NodeChanged { node, gpus, capacity }
+    }
+
     fn about_node(&mut self, engine: &Engine) -> Event {
         let nodes = engine.state().nodes();
         let node = NodeId::from_index(self.rng.random_range(0..nodes.len()));
-        match self.rng.random_range(0..13) {
+        match self.rng.random_range(0..18) {
+            13..16 => self.admission(nodes.len()),
+            16 => self.change(node, &nodes[node.index()].spec),
             0 => Event::NodeLost { node },
             1..5 => Event::NodeRecovered { node },
             5 => Event::NodeCordoned { node, cordoned: true },

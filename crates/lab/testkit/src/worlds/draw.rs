@@ -147,6 +147,9 @@ fn settings(
     }
     policy(rng, &mut settings);
     sharing(rng, &mut settings.policy);
+    if let PolicyConfig::DeepShare(ours) = &mut settings.policy {
+        ours.grow = seed.is_multiple_of(2);
+    }
     settings.oversize = Oversize::Skip;
     settings.audit = true;
     settings.seed = seed;
