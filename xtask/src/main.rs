@@ -1,7 +1,9 @@
 //! `cargo xtask`: chores of this repository.
 
 mod bench;
+mod cluster;
 mod contention;
+mod crds;
 mod experiment;
 mod instructions;
 mod page;
@@ -22,6 +24,10 @@ usage: cargo xtask <chore>
   bench [--data DIR] [--runs N] [--write]
                               CPU time of every policy; --write puts it into docs/benchmarks.md
   bench --latency [--write]   time of DeepShare's decisions at 10,000 GPUs, and the preset scale
+  cluster up [--nodes N] [--gpus G] [--kubernetes 1.34|1.35|1.36|1.37] [--dir DIR]
+  cluster status | down [--dir DIR]
+                              a Kubernetes control plane on this machine with simulated GPU nodes;
+                              docs/testbed.md says how pods and nodes are made to behave
   experiment quotas|sharing|when-to-share [--data DIR] [--seeds N] [--write]
                               what quota assurance, or sharing GPUs, is worth on a real month, or
                               when sharing pays; --write puts it into the page of that name in
@@ -29,6 +35,8 @@ usage: cargo xtask <chore>
   contention [--data DIR] [--write]
                               fit the contention model; --write puts its quality into
                               docs/results/contention.md and its coefficients into the crate
+  crds [--check]              write the custom resource definitions in deploy/crds/, generated from
+                              their types; --check says which ones are out of date
   pictures [--check]          draw the schedules of scripts in scenarios/ that ask for a picture;
                               --check says which ones in docs/ are out of date
   instructions [--check | --write] [NAME]...
@@ -48,8 +56,10 @@ fn main() -> ExitCode {
         "tidy" => no_more(rest).and_then(|()| tidy::run(&root())),
         "determinism" => no_more(rest).and_then(|()| bench::determinism(&root())),
         "bench" => bench::run(&root(), rest),
+        "cluster" => cluster::run(&root(), rest),
         "experiment" => experiment::run(&root(), rest),
         "contention" => contention::run(&root(), rest),
+        "crds" => crds::run(&root(), rest),
         "pictures" => pictures::run(&root(), rest),
         "instructions" => instructions::run(&root(), rest),
         "help" | "--help" | "-h" => {
