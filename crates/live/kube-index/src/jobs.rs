@@ -1,0 +1,278 @@
+//! Jobs as pods: a job is one pod, or a gang of equal ones, and outlives the pods that it is made of.
+//!
+//! An evicted pod is gone for good, and its controller makes another one. The job stays: it is held
+//! until the new pod is there, and goes on with its place in the queue, its history of preemptions and
+//! its estimate. That is what keeps recreated pods from looping.
+
+use crate::devices::GpuKind;
+use deepshare_kube_api::DeviceSlot;
+use deepshare_model::{
+    AttemptId, Class, Devices, Epoch, JobId, NodeId, Outcome, Resources, SiteId, Span, TenantId,
+    Time,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// A pod's UID.
+pub(crate) type Uid = Arc<str>;
+
+/// What makes pods members of one gang; local to a namespace.
+pub(crate) type GroupKey = (Arc<str>, String);
+
+/// What makes a pod the successor of another: its controller, and alike demands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Lineage {
+    pub(crate) owner: Arc<str>,
+    pub(crate) gpus: u32,
+    pub(crate) site: SiteId,
+}
+
+/// Where one member runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) node: NodeId,
+    pub(crate) devices: Devices,
+    pub(crate) slots: Vec<DeviceSlot>,
+}
+
+/// How far a member's pod is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It waits, or there is none.
+    Idle,
+    /// A Binding is on its way.
+    Binding,
+    /// To be bound again then.
+    BindAgain(Time),
+    /// The API server said that it has changed: the watch will say how, until then.
+    Unsure(Time),
+    /// Bound, not running.
+    Bound,
+    /// Running.
+    Running,
+    /// Over.
+    Done(Outcome),
+}
+
+/// One pod of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) pod: Option<Uid>,
+    pub(crate) stage: Stage,
+    pub(crate) place: Option<Place>,
+    /// Bindings tried for this place.
+    pub(crate) tries: u32,
+    /// It was asked to go.
+    pub(crate) leaving: bool,
+}
+
+impl Member {
+    pub(crate) fn new(pod: Uid) -> Member {
+        Member { pod: Some(pod), stage: Stage::Idle, place: None, tries: 0, leaving: false }
+    }
+
+    /// True while its pod holds devices, or may come to.
+    pub(crate) fn holds(&self) -> bool {
+        self.pod.is_some() && !matches!(self.stage, Stage::Idle | Stage::Done(_))
+    }
+
+    pub(crate) fn is_bound(&self) -> bool {
+        self.pod.is_some() && matches!(self.stage, Stage::Bound | Stage::Running | Stage::Done(_))
+    }
+}
+
+/// Why an attempt is ending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// The API server may refuse, and has not said yet.
+    pub(crate) asking: bool,
+    pub(crate) message: String,
+    /// Overrides a disruption budget after so many seconds.
+    pub(crate) force_after_s: Option<u32>,
+}
+
+/// A shrink, or growing back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resizing {
+    /// What each GPU of it is to have beside it.
+    pub(crate) per_gpu: Resources,
+    pub(crate) grows: bool,
+    pub(crate) until: Time,
+}
+
+/// The attempt under way, and what the engine was told of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) attempt: AttemptId,
+    pub(crate) terms: Terms,
+    pub(crate) bound: bool,
+    pub(crate) running: bool,
+    pub(crate) started: Option<Time>,
+    pub(crate) overdue_at: Time,
+    pub(crate) ending: Option<Ending>,
+    pub(crate) resizing: Option<Resizing>,
+    /// When a missing member makes it broken.
+    pub(crate) broken_at: Option<Time>,
+    /// The engine was told that it cannot go on.
+    pub(crate) given_up: bool,
+}
+
+/// What the engine decided beyond the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// Whoever decided it, and its number there: what all its pods have in common.
+    pub(crate) epoch: Epoch,
+    pub(crate) number: u32,
+    pub(crate) charged: Class,
+    pub(crate) steps: u32,
+}
+
+impl Run {
+    pub(crate) fn new(attempt: AttemptId, terms: Terms, overdue_at: Time) -> Run {
+        Run {
+            attempt,
+            terms,
+            bound: false,
+            running: false,
+            started: None,
+            overdue_at,
+            ending: None,
+            resizing: None,
+            broken_at: None,
+            given_up: false,
+        }
+    }
+}
+
+/// A job and its pods.
+#[derive(Clone, Debug)]
+pub(crate) struct JobEntry {
+    pub(crate) namespace: Arc<str>,
+    /// What people call it: a pod's name, or a gang's.
+    pub(crate) name: String,
+    pub(crate) tenant: TenantId,
+    pub(crate) kind: GpuKind,
+    /// GPUs of each member.
+    pub(crate) gpus: u32,
+    pub(crate) group: Option<GroupKey>,
+    pub(crate) lineage: Option<Lineage>,
+    pub(crate) members: Vec<Member>,
+    /// Pods that its controller made before their predecessors were gone.
+    pub(crate) heirs: Vec<Uid>,
+    pub(crate) run: Option<Run>,
+    /// It waits for pods to be recreated, until then.
+    pub(crate) held_until: Option<Time>,
+    pub(crate) shielded: bool,
+    /// Its pods were deleted by somebody else: it does not come back.
+    pub(crate) cancelled: bool,
+    pub(crate) over: bool,
+}
+
+impl JobEntry {
+    pub(crate) fn is_gang(&self) -> bool {
+        self.members.len() > 1
+    }
+
+    /// Every member has a pod that has not gone anywhere.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.members.iter().all(|member| member.pod.is_some() && !member.leaving)
+    }
+
+    pub(crate) fn member_of(&mut self, pod: &str) -> Option<&mut Member> {
+        self.members.iter_mut().find(|member| member.pod.as_deref() == Some(pod))
+    }
+}
+
+/// All jobs, by engine id, and how to find them.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    pub(crate) all: Vec<JobEntry>,
+    pub(crate) by_pod: HashMap<Uid, JobId>,
+    pub(crate) by_group: BTreeMap<GroupKey, JobId>,
+    /// Jobs that wait for a successor of one of their pods.
+    pub(crate) by_lineage: BTreeMap<Lineage, Vec<JobId>>,
+    pub(crate) by_attempt: HashMap<AttemptId, JobId>,
+}
+
+impl Jobs {
+    pub(crate) fn get(&self, id: JobId) -> &JobEntry {
+        &self.all[id.index()]
+    }
+
+    pub(crate) fn get_mut(&mut self, id: JobId) -> &mut JobEntry {
+        &mut self.all[id.index()]
+    }
+
+    pub(crate) fn of_attempt(&self, attempt: AttemptId) -> Option<JobId> {
+        self.by_attempt.get(&attempt).copied()
+    }
+
+    pub(crate) fn await_successor(&mut self, id: JobId) {
+        if let Some(lineage) = self.get(id).lineage.clone() {
+            let waiting = self.by_lineage.entry(lineage).or_default();
+            if !waiting.contains(&id) {
+                waiting.push(id);
+            }
+        }
+    }
+
+    pub(crate) fn forget_successor(&mut self, id: JobId) {
+        if let Some(lineage) = self.get(id).lineage.clone()
+            && let Some(waiting) = self.by_lineage.get_mut(&lineage)
+        {
+            waiting.retain(|&other| other != id);
+            if waiting.is_empty() {
+                self.by_lineage.remove(&lineage);
+            }
+        }
+    }
+
+    /// Forgets a job that is over. Its entry stays, without its pods: ids are dense.
+    pub(crate) fn close(&mut self, id: JobId) {
+        self.forget_successor(id);
+        let entry = self.get_mut(id);
+        entry.over = true;
+        let group = entry.group.take();
+        let pods: Vec<Uid> = entry.members.drain(..).filter_map(|member| member.pod).collect();
+        let run = entry.run.take();
+        for pod in pods {
+            self.by_pod.remove(&pod);
+        }
+        if let Some(group) = group {
+            self.by_group.remove(&group);
+        }
+        if let Some(run) = run {
+            self.by_attempt.remove(&run.attempt);
+        }
+    }
+}
+
+/// How long things may take before somebody is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// A bound pod that does not run (image pulls included) is given up after this.
+    pub start: Span,
+    /// A gang that lacks a member is ended after this.
+    pub gang: Span,
+    /// An evicted pod's job waits so long for its controller to make another one.
+    pub recreate: Span,
+    /// A shrink that is not visible is given up after this.
+    pub resize: Span,
+    /// A node that is not ready is lost after this.
+    pub node: Span,
+    /// A node that rejected a pod gets no more for this long, doubled with each in a row.
+    pub rejecting_node: Span,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience {
+            start: Span::from_secs(600),
+            gang: Span::from_secs(60),
+            recreate: Span::from_secs(600),
+            resize: Span::from_secs(30),
+            node: Span::from_secs(60),
+            rejecting_node: Span::from_secs(30),
+        }
+    }
+}

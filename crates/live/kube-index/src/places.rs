@@ -1,0 +1,224 @@
+//! Node checks in the engine's terms.
+//!
+//! [`Sites`] numbers every node that was ever named and knows nothing of GPUs. The engine numbers nodes
+//! with GPUs, and a pod's requirements include the resource under which it asks for them. This is the
+//! translation.
+
+use crate::devices::GpuKind;
+use crate::interner::Interner;
+use crate::sites::{Admission, Change, Sites};
+use crate::watched::{
+    CsiNode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass,
+};
+use deepshare_model::{NodeId, Resources, SiteId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How many more members of a site the nodes take.
+#[derive(Debug)]
+pub(crate) struct SiteChange {
+    pub(crate) site: SiteId,
+    pub(crate) members: u32,
+    pub(crate) nodes: Vec<NodeId>,
+}
+
+/// A site of the engine: requirements, and the resource.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    requirements: SiteId,
+    kind: GpuKind,
+}
+
+/// Which nodes take which pods.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    sites: Sites,
+    /// Every node by name, with the number that `sites` knows it by.
+    names: Interner,
+    /// The engine's number of each, where it has one.
+    engine: Vec<Option<NodeId>>,
+    kinds: Vec<Kind>,
+    ids: BTreeMap<(SiteId, GpuKind), SiteId>,
+    /// Pods that a node is known to hold, or assumed to.
+    pods: BTreeMap<Box<str>, u32>,
+    changes: Vec<SiteChange>,
+    touched: BTreeSet<u32>,
+}
+
+impl Places {
+    fn number(&mut self, name: &str) -> NodeId {
+        let id = self.names.intern(name).0;
+        if self.engine.len() <= id as usize {
+            self.engine.resize(id as usize + 1, None);
+        }
+        NodeId(id)
+    }
+
+    fn apply(&mut self, change: Change<'_>) {
+        let admissions = self.sites.apply(change);
+        self.note(admissions);
+    }
+
+    /// Translates what has changed.
+    fn note(&mut self, admissions: Vec<Admission>) {
+        for Admission { site, nodes, members } in admissions {
+            let nodes: Vec<NodeId> =
+                nodes.iter().filter_map(|node| self.engine[node.index()]).collect();
+            if nodes.is_empty() {
+                continue;
+            }
+            let kinds = GpuKind::ALL.iter().filter_map(|kind| self.ids.get(&(site, *kind)));
+            self.changes.extend(kinds.map(|&site| SiteChange {
+                site,
+                members,
+                nodes: nodes.clone(),
+            }));
+        }
+    }
+
+    pub(crate) fn set_node(&mut self, node: &Node) {
+        let id = self.number(&node.metadata.name);
+        self.apply(Change::Node(id, node));
+    }
+
+    pub(crate) fn drop_node(&mut self, name: &str) {
+        let id = self.number(name);
+        self.apply(Change::NodeGone(id));
+    }
+
+    /// The engine's number of a node, from now on.
+    pub(crate) fn number_node(&mut self, name: &str, id: NodeId) {
+        let order = self.number(name);
+        self.engine[order.index()] = Some(id);
+        self.repeat_node(name);
+    }
+
+    /// Says again what a node takes: what it serves has changed.
+    pub(crate) fn repeat_node(&mut self, name: &str) {
+        let order = self.number(name);
+        let Some(node) = self.engine[order.index()] else { return };
+        for (index, kind) in self.kinds.iter().enumerate() {
+            let members = self.sites.members_of(kind.requirements, order);
+            let site = SiteId::from_index(index);
+            self.changes.push(SiteChange { site, members, nodes: vec![node] });
+        }
+    }
+
+    /// A pod as it now is; `known`: the engine counts its CPU and memory.
+    pub(crate) fn set_pod(&mut self, pod: &Pod, known: bool) {
+        let Some(name) = pod.spec.node_name.as_deref() else { return };
+        let node = self.number(name);
+        self.hold(pod, node, known);
+    }
+
+    fn hold(&mut self, pod: &Pod, node: NodeId, ours: bool) {
+        self.touched.insert(node.0);
+        self.apply(Change::Pod { pod, node, ours });
+        match pod.status.phase.is_terminal() {
+            true => _ = self.pods.remove(&pod.metadata.uid),
+            false => _ = self.pods.insert(pod.metadata.uid.clone(), node.0),
+        }
+    }
+
+    pub(crate) fn drop_pod(&mut self, uid: &str) {
+        if let Some(node) = self.pods.remove(uid) {
+            self.touched.insert(node);
+            self.apply(Change::PodGone(uid));
+        }
+    }
+
+    /// Nodes on which CPU or memory may have changed.
+    pub(crate) fn take_touched(&mut self) -> Vec<Arc<str>> {
+        let touched = std::mem::take(&mut self.touched);
+        touched.into_iter().map(|id| self.names.name(id as usize).into()).collect()
+    }
+
+    /// Takes it that a pod will be bound to a node, unless that cannot take it any more: a word of why.
+    pub(crate) fn assume(&mut self, node: &str, pod: &Pod) -> Result<(), String> {
+        let node = self.number(node);
+        self.sites.check(node, pod).map_err(|why| why.to_string())?;
+        self.hold(pod, node, true);
+        Ok(())
+    }
+
+    pub(crate) fn host_free(&self, name: &str) -> Option<Resources> {
+        let order = self.names.get(name)?;
+        self.sites.host_free(NodeId(order))
+    }
+
+    /// What has changed since this was last asked.
+    pub(crate) fn take_changes(&mut self) -> Vec<SiteChange> {
+        std::mem::take(&mut self.changes)
+    }
+
+    pub(crate) fn kind(&self, site: SiteId) -> GpuKind {
+        self.kinds[site.index()].kind
+    }
+
+    /// The site of such pods.
+    pub(crate) fn site_of(&mut self, pod: &Pod, kind: GpuKind) -> SiteId {
+        let (requirements, admissions) = self.sites.site(pod);
+        let next = SiteId::from_index(self.kinds.len());
+        let id = *self.ids.entry((requirements, kind)).or_insert(next);
+        if id == next {
+            self.kinds.push(Kind { requirements, kind });
+            // The answers of these requirements, as this kind has not heard them.
+            let known: Vec<(usize, NodeId)> = self
+                .engine
+                .iter()
+                .enumerate()
+                .filter_map(|(order, node)| Some((order, (*node)?)))
+                .collect();
+            let mut by_members: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+            for (order, node) in known {
+                let members = self.sites.members_of(requirements, NodeId(order as u32));
+                if members > 0 {
+                    by_members.entry(members).or_default().push(node);
+                }
+            }
+            let changes = by_members.into_iter();
+            self.changes.extend(changes.map(|(members, nodes)| SiteChange {
+                site: id,
+                members,
+                nodes,
+            }));
+        } else {
+            self.note(admissions);
+        }
+        id
+    }
+
+    /// Why a pod's volumes keep it from running anywhere, if they do: a word and a sentence.
+    pub(crate) fn volume_refusal(&self, pod: &Pod) -> Option<(String, String)> {
+        let refusal = self.sites.volume_refusal(pod)?;
+        Some((refusal.kind.to_string(), refusal.message))
+    }
+
+    pub(crate) fn set_namespace(&mut self, namespace: &Namespace) {
+        self.apply(Change::Namespace(namespace));
+    }
+
+    pub(crate) fn set_claim(&mut self, claim: &PersistentVolumeClaim) {
+        self.apply(Change::Claim(claim));
+    }
+
+    pub(crate) fn drop_claim(&mut self, namespace: &str, name: &str) {
+        self.apply(Change::ClaimGone(namespace, name));
+    }
+
+    pub(crate) fn set_volume(&mut self, volume: &PersistentVolume) {
+        self.apply(Change::Volume(volume));
+    }
+
+    pub(crate) fn drop_volume(&mut self, name: &str) {
+        self.apply(Change::VolumeGone(name));
+    }
+
+    pub(crate) fn set_storage_class(&mut self, class: &StorageClass) {
+        self.apply(Change::Class(class));
+    }
+
+    pub(crate) fn set_csi_node(&mut self, node: &CsiNode) {
+        self.apply(Change::Drivers(node));
+    }
+}
