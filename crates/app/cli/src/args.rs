@@ -41,6 +41,15 @@ pub enum Command {
     Compare(CompareArgs),
     /// Write a built-in history as files to start from
     Generate(GenerateArgs),
+    /// Step an engine through the log of a live one and compare what it asks for
+    #[command(
+        long_about = "Step an engine through the event log of a scheduler on Kubernetes and compare \
+            what it asks for with what the scheduler asked for, byte for byte, up to the first \
+            difference.\n\n\
+            The same release gives the same commands. Another one may decide otherwise: then this \
+            shows where it first does."
+    )]
+    Replay(ReplayArgs),
     /// Check results that others have published
     Reproduce(ReproduceArgs),
     /// Print every setting with its values, unit, default and meaning
@@ -75,7 +84,8 @@ pub enum Shell {
         deepshare simulate --policy fifo --policy srtf --out results\n  \
         deepshare simulate --policy qssf --estimates oracle --json | jq .runs[0].jct_mean_s\n  \
         deepshare simulate --set capacity=pool --set restart.overhead_s=120\n  \
-        deepshare simulate --settings results/settings.toml\n\n\
+        deepshare simulate --settings results/settings.toml\n  \
+        deepshare simulate --history /var/log/deepshare --policy deepshare --policy fifo\n\n\
         Exit status: 0 done, 1 a run failed, 2 wrong usage, settings or input, 130 interrupted.\n\
         Formats: docs/formats/. Settings: `deepshare settings`.")]
 pub struct SimulateArgs {
@@ -88,6 +98,9 @@ pub struct SimulateArgs {
     /// The cluster: a TOML file of ours or a vc_config.csv; needed with --trace
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
+    /// The event log of a scheduler on Kubernetes, for jobs and cluster; --cluster replaces its cluster
+    #[arg(long, value_name = "LOG")]
+    pub history: Option<PathBuf>,
     /// The history to replay without --trace: `venus`, `scale` or `testbed` [default: venus]
     #[arg(long, value_name = "NAME")]
     pub preset: Option<String>,
@@ -245,6 +258,7 @@ pub struct CompareArgs {
         deepshare generate --out trace.csv --cluster-out cluster.toml\n  \
         deepshare generate --days 7 --seed 2 --out week.csv --cluster-out cluster.toml\n  \
         deepshare generate --preset testbed --out jobs.csv --cluster-out gpus.toml\n  \
+        deepshare generate --history /var/log/deepshare --out jobs.csv --cluster-out cluster.toml\n  \
         deepshare simulate --trace trace.csv --cluster cluster.toml")]
 pub struct GenerateArgs {
     /// Where to write the jobs, as CSV
@@ -253,6 +267,9 @@ pub struct GenerateArgs {
     /// Where to write the cluster they run on, as TOML
     #[arg(long, value_name = "FILE")]
     pub cluster_out: Option<PathBuf>,
+    /// Write what the event log of a scheduler on Kubernetes holds, not a built-in history
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["preset", "seed", "jobs", "days"])]
+    pub history: Option<PathBuf>,
     /// Which history: `venus`, a month like a published one; `scale`, a million jobs on 10,000
     /// GPUs; or `testbed`, 50 jobs on 16 GPUs
     #[arg(long, value_name = "NAME", default_value = "venus")]
@@ -269,6 +286,26 @@ pub struct GenerateArgs {
     /// Replace files that are there
     #[arg(long)]
     pub force: bool,
+}
+
+/// `deepshare replay`.
+#[derive(Debug, Arguments)]
+#[command(after_long_help = "Examples:\n  \
+        deepshare replay /var/log/deepshare\n  \
+        deepshare replay /var/log/deepshare --audit\n  \
+        deepshare replay /var/log/deepshare --json | jq .mismatch\n\n\
+        Exit status: 0 the same commands, 1 a difference, 2 a log that cannot be read.\n\
+        What a log holds: docs/event-log.md.")]
+pub struct ReplayArgs {
+    /// The folder of the log
+    #[arg(value_name = "LOG")]
+    pub log: PathBuf,
+    /// Check every step with an independent auditor, too, from where a scheduler started
+    #[arg(long)]
+    pub audit: bool,
+    /// Print one JSON object instead of the account
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `deepshare reproduce`.

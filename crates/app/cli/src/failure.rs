@@ -1,6 +1,7 @@
 //! How a command can fail, and the exit status that says so.
 
 use crate::settings::Problem;
+use deepshare_event_log::LogError;
 use deepshare_lucid::LucidError;
 use deepshare_metrics::JobsCsvError;
 use deepshare_sim::SimError;
@@ -24,6 +25,9 @@ pub enum Failure {
     /// A file of results cannot be used.
     #[error("{0}")]
     Results(#[from] JobsCsvError),
+    /// An event log cannot be read.
+    #[error("{0}")]
+    Log(#[from] LogError),
     /// A run could not begin or did not end well.
     #[error("{0}")]
     Run(#[from] SimError),
@@ -72,7 +76,11 @@ impl Failure {
         match self {
             Failure::Pipe => 0,
             Failure::Run(SimError::Interrupted) => 130,
-            Failure::Settings(_) | Failure::Usage(_) | Failure::Input(_) | Failure::Results(_) => 2,
+            Failure::Settings(_)
+            | Failure::Usage(_)
+            | Failure::Input(_)
+            | Failure::Log(_)
+            | Failure::Results(_) => 2,
             Failure::Run(
                 SimError::NoPartitions
                 | SimError::NoQuotas { .. }

@@ -2,6 +2,7 @@
 
 use crate::args::GenerateArgs;
 use crate::failure::Failure;
+use crate::history;
 use crate::inputs::generated;
 use crate::interrupt::{Interrupt, Stoppable};
 use crate::settings::{GenerateSettings, Kind, PresetWord, Raw, problems_of_generated};
@@ -23,13 +24,22 @@ pub fn run(args: &GenerateArgs) -> Result<(), Failure> {
         refuse(path, args.force)?;
     }
     let interrupt = Interrupt::listen();
-    let (trace, cluster) = generated(&options, args.seed);
+    let (trace, cluster) = match &args.history {
+        Some(log) => history::read(log, None)?,
+        None => generated(&options, args.seed),
+    };
+    if args.history.is_some() {
+        terminal::say(&trace.report.to_string());
+    }
     interrupt.gentle();
     write(&args.out, args.force, &interrupt, |out| write_trace(&trace, out))?;
     terminal::say(&format!("wrote {} jobs to {}", trace.jobs.len(), args.out.display()));
     if let Some(path) = &args.cluster_out {
         let (preset, seed) = (options.preset.name(), args.seed);
-        let command = format!("deepshare generate --preset {preset} --seed {seed}");
+        let command = match &args.history {
+            Some(log) => format!("deepshare generate --history {}", log.display()),
+            None => format!("deepshare generate --preset {preset} --seed {seed}"),
+        };
         let text = format!("# The cluster of `{command}`.\n{}", cluster_toml(&cluster));
         write(path, args.force, &interrupt, |out| out.write_all(text.as_bytes()))?;
         terminal::say(&format!("wrote {} nodes to {}", cluster.nodes.len(), path.display()));

@@ -1,6 +1,7 @@
 //! From settings to what a simulation takes: the jobs, the cluster, and settings for each policy.
 
 use crate::failure::Failure;
+use crate::history;
 use crate::settings::{Capacity, ClassesFrom, EstimatesFrom, GenerateSettings, Preset, Settings};
 use crate::sharing;
 use deepshare_engine::CapacityMode;
@@ -29,13 +30,14 @@ pub struct Inputs {
 /// # Errors
 /// If a file cannot be used.
 pub fn load(settings: &Settings) -> Result<Inputs, Failure> {
+    if let Some(log) = &settings.trace.log {
+        return history::load(log, settings);
+    }
     let (Some(trace), Some(cluster)) = (&settings.trace.file, &settings.cluster.file) else {
         let (trace, cluster) = generated(&settings.generate, settings.seed());
         return Ok(Inputs { trace, cluster });
     };
-    let per_node = u32::try_from(settings.cluster.gpus_per_node);
-    let options = ClusterOptions { gpus_per_node: per_node.expect("settings allow at most 64") };
-    let cluster = read_cluster(cluster, options)?;
+    let cluster = cluster_of(cluster, settings)?;
     let named = !cluster.tenants.is_empty();
     let options = ReadOptions {
         format: settings.trace.format,
@@ -48,6 +50,16 @@ pub fn load(settings: &Settings) -> Result<Inputs, Failure> {
     };
     let trace = read_trace(trace, &options)?;
     Ok(Inputs { trace, cluster })
+}
+
+/// Reads the cluster of a file.
+///
+/// # Errors
+/// If it cannot be used.
+pub fn cluster_of(file: &Path, settings: &Settings) -> Result<Cluster, Failure> {
+    let per_node = u32::try_from(settings.cluster.gpus_per_node);
+    let options = ClusterOptions { gpus_per_node: per_node.expect("settings allow at most 64") };
+    Ok(read_cluster(file, options)?)
 }
 
 /// The history that needs no file. Its numbers are within the limits of settings.

@@ -8,6 +8,7 @@ mod args;
 mod compare;
 mod failure;
 mod generate;
+mod history;
 mod inputs;
 mod interrupt;
 mod lucid;
@@ -15,6 +16,7 @@ mod output;
 #[cfg(test)]
 mod pinned;
 mod progress;
+mod replay;
 mod reproduce;
 mod settings;
 mod sharing;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Settings => terminal::print(&settings::reference()),
         Command::Completions { shell } => completions(shell),

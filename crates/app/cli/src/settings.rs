@@ -78,6 +78,8 @@ pub struct Settings {
 pub struct TraceSettings {
     /// Its file; `None` for the built-in month.
     pub file: Option<PathBuf>,
+    /// The event log of a live scheduler, in place of a file.
+    pub log: Option<PathBuf>,
     /// A file that orders simultaneous jobs.
     pub order_file: Option<PathBuf>,
     /// Its format; recognised if `None`.

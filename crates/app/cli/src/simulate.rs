@@ -77,6 +77,7 @@ fn flags(args: &SimulateArgs) -> Vec<Assignment> {
         ("--trace", "trace.file", &args.trace),
         ("--trace-order", "trace.order_file", &args.trace_order),
         ("--cluster", "cluster.file", &args.cluster),
+        ("--history", "trace.log", &args.history),
         ("--profiles", "profiles.file", &args.profiles),
         ("--configurations", "configurations.file", &args.configurations),
         ("--pairs", "pairs.file", &args.pairs),
@@ -111,7 +112,7 @@ fn flags(args: &SimulateArgs) -> Vec<Assignment> {
 
 /// Says what was read and what may surprise.
 fn advise(settings: &Settings, inputs: &Inputs, runs: &[SimSettings]) {
-    if settings.trace.file.is_some() {
+    if settings.trace.file.is_some() || settings.trace.log.is_some() {
         terminal::say(&inputs.trace.report.to_string());
     }
     if settings.estimates != EstimatesFrom::Default

@@ -54,7 +54,7 @@ impl Report<'_> {
         let document = Document {
             deepshare: env!("CARGO_PKG_VERSION"),
             trace: TracePart {
-                file: path(&self.settings.trace.file),
+                file: path(&self.settings.trace.file).or(path(&self.settings.trace.log)),
                 jobs: trace.jobs.len(),
                 tenants: trace.tenants.len(),
                 users: trace.users.len(),

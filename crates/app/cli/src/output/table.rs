@@ -109,15 +109,16 @@ fn heading(report: &Report<'_>) -> String {
         Preset::Scale => "built-in `scale`",
         Preset::Testbed => "built-in `testbed`",
     };
+    let cluster_word = if settings.trace.log.is_some() { "of the log" } else { "built-in" };
     let mut text = format!(
         "trace    {}: {} jobs of {} tenants in {} days\n\
          cluster  {}: {} GPUs in {} nodes\n\
          run      capacity {capacity}, seed {}{compat}{classes}\n",
-        file(&settings.trace.file, built_in),
+        file(&settings.trace.file.clone().or(settings.trace.log.clone()), built_in),
         grouped(trace.jobs.len() as f64),
         trace.tenants.len(),
         with_decimals(days, 1),
-        file(&settings.cluster.file, "built-in"),
+        file(&settings.cluster.file, cluster_word),
         grouped(gpus as f64),
         grouped(cluster.nodes.len() as f64),
         settings.seed(),

@@ -156,6 +156,7 @@ fn sharing(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
 fn inputs(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
     let (trace, cluster) = (&settings.trace, &settings.cluster);
     match (&trace.file, &cluster.file) {
+        _ if trace.log.is_some() => {}
         (Some(_), None) => found.push((
             "trace.file",
             "a trace needs a cluster to run on; give one with `--cluster FILE`: a vc_config.csv, or \
@@ -176,12 +177,17 @@ fn inputs(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
         let what = "there is no trace to order; give one with `--trace FILE`";
         found.push(("trace.order_file", what.to_owned()));
     }
+    if trace.log.is_some() && trace.file.is_some() {
+        let what = "trace.file (--trace) has the jobs already; leave one of the two out";
+        found.push(("trace.log", what.to_owned()));
+    }
     let generate = &settings.generate;
+    let given = trace.file.is_some() || trace.log.is_some();
     let unused = [
         ("generate.jobs", generate.jobs.is_some()),
         ("generate.preset", generate.preset != Preset::Venus),
     ];
-    for (name, _) in unused.into_iter().filter(|&(_, said)| said && trace.file.is_some()) {
+    for (name, _) in unused.into_iter().filter(|&(_, said)| said && given) {
         let what = "no history is generated where a trace is given; leave it out";
         found.push((name, what.to_owned()));
     }

@@ -9,8 +9,8 @@ use super::key::{Key, WITHOUT, WrongKind, bsbf, deepshare, key, lucid, tensorsha
 use super::keys_of_sharing as sharing;
 use super::kind::{
     Chance, ChanceOrAuto, ChanceRange, Count, Count32, CountOrAuto, DateTimeOrNone, Factor,
-    FactorFromOne, FactorOrZero, FileOrNone, Flag, GpuSecondsList, Kind, LikelyChance, Seconds,
-    SecondsOrNone, SecondsRange, Slack, WindowOrNone,
+    FactorFromOne, FactorOrZero, FileOrNone, Flag, FolderOrNone, GpuSecondsList, Kind,
+    LikelyChance, Seconds, SecondsOrNone, SecondsRange, Slack, WindowOrNone,
 };
 use deepshare_policies::PolicyConfig;
 
@@ -327,6 +327,13 @@ pub const KEYS: &[Key] = &[
         "shrink best-effort jobs' CPU and memory in place for guaranteed ones that lack them"
     ),
     key!(
+        "deepshare.grow",
+        "",
+        Flag,
+        deepshare.grow,
+        "give shrunk jobs back what they ask for, after a minute, once nobody lacks CPU or memory"
+    ),
+    key!(
         "shrink.recommended",
         "",
         ChanceRange,
@@ -540,6 +547,14 @@ pub const KEYS: &[Key] = &[
         FileOrNone,
         settings.trace.file,
         "the job history; `none`: the built-in month; flag `--trace`"
+    ),
+    key!(
+        "trace.log",
+        "",
+        FolderOrNone,
+        settings.trace.log,
+        "the event log of a scheduler on Kubernetes, which has the jobs and, unless `cluster.file` \
+         says otherwise, the cluster; see docs/event-log.md; flag `--history`"
     ),
     key!(
         "trace.order_file",

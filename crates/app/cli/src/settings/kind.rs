@@ -68,6 +68,8 @@ pub struct WindowOrNone;
 pub struct DateTimeOrNone;
 /// A file, or none.
 pub struct FileOrNone;
+/// The path of a folder, or none.
+pub struct FolderOrNone;
 
 /// Whether the value is the word for having none.
 fn is_none(raw: &Raw) -> bool {
@@ -389,6 +391,17 @@ impl Kind for FileOrNone {
     }
     fn show(value: &Option<PathBuf>) -> Value {
         value.as_ref().map_or_else(|| Value::from("none"), |path| show_path(path))
+    }
+}
+
+impl Kind for FolderOrNone {
+    type Of = Option<PathBuf>;
+    const IN_WORDS: &'static str = "the path of a folder, or `none`";
+    fn read(raw: &Raw) -> Option<Option<PathBuf>> {
+        FileOrNone::read(raw)
+    }
+    fn show(value: &Option<PathBuf>) -> Value {
+        FileOrNone::show(value)
     }
 }
 

@@ -302,6 +302,7 @@ fn every_switch_of_deepshare_has_a_key() {
         gang_guard: _,
         preemption_cap: _,
         shrink: _,
+        grow: _,
         colocation:
             deepshare_policies::ColocationSettings {
                 residents: _,
@@ -317,7 +318,7 @@ fn every_switch_of_deepshare_has_a_key() {
             },
     } = deepshare_policies::DeepShareSettings::default();
     let keys = KEYS.iter().filter(|key| key.name.starts_with("deepshare."));
-    assert_eq!(keys.count(), 21, "and one for the ablations");
+    assert_eq!(keys.count(), 22, "and one for the ablations");
 }
 
 #[test]

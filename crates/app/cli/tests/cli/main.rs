@@ -3,6 +3,7 @@
 
 mod compare_and_generate;
 mod errors;
+mod event_log;
 mod interrupting;
 mod lucid;
 mod reproduction;
