@@ -190,8 +190,16 @@ impl Places {
 
     /// Why a pod's volumes keep it from running anywhere, if they do: a word and a sentence.
     pub(crate) fn volume_refusal(&self, pod: &Pod) -> Option<(String, String)> {
-        let refusal = self.sites.volume_refusal(pod)?;
-        Some((refusal.kind.to_string(), refusal.message))
+        if let Some(refusal) = self.sites.volume_refusal(pod) {
+            return Some((refusal.kind.to_string(), refusal.message));
+        }
+        // Nobody writes the chosen node on a claim yet, and the pod would hang in its kubelet.
+        let (namespace, claim) = self.sites.claims_to_provision(pod).into_iter().next()?;
+        let message = format!(
+            "claim {namespace}/{claim} is bound only once its first pod has a node \
+             (WaitForFirstConsumer), which is not served yet: use a class that binds at once"
+        );
+        Some(("VolumeUnsupported".to_owned(), message))
     }
 
     pub(crate) fn set_namespace(&mut self, namespace: &Namespace) {
