@@ -1,7 +1,7 @@
 //! What was decided: by the lab, as a script's replies say, and live, as the event log says.
 
 use crate::script::time;
-use deepshare_engine::{Command, EvictReason};
+use deepshare_engine::Command;
 use deepshare_event_log::{Log, LogError, Named, Record};
 use deepshare_model::{AttemptId, JobId};
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ fn in_words(
     Some(match command {
         Command::Start { job, .. } => format!("start {}", name(job)),
         Command::Evict { attempt, reason, .. } => {
-            format!("evict {} for {}", of(attempt), why(*reason))
+            format!("evict {} for {}", of(attempt), reason.in_words())
         }
         Command::Promote { attempt } => format!("promote {}", of(attempt)),
         Command::Shrink { attempt, .. } => format!("shrink {}", of(attempt)),
@@ -122,18 +122,6 @@ fn in_words(
 fn short(name: &str) -> String {
     let name = name.split_once('/').map_or(name, |(_, name)| name);
     name.split('-').next().unwrap_or(name).to_owned()
-}
-
-fn why(reason: EvictReason) -> &'static str {
-    match reason {
-        EvictReason::Preempted => "preemption",
-        EvictReason::Cancelled => "cancellation",
-        EvictReason::NodeLost => "node loss",
-        EvictReason::StartOverdue => "late start",
-        EvictReason::Broken => "a lost member",
-        EvictReason::Degraded => "degradation",
-        EvictReason::SlowdownLimit => "slowdown-limit",
-    }
 }
 
 /// Holds what was decided against what was expected: the groups in order, each in any order.

@@ -139,6 +139,19 @@ pub enum EvictReason {
 }
 
 impl EvictReason {
+    /// The reason in the words of scenario scripts: `evict a for preemption`.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            EvictReason::Preempted => "preemption",
+            EvictReason::Cancelled => "cancellation",
+            EvictReason::NodeLost => "node loss",
+            EvictReason::StartOverdue => "late start",
+            EvictReason::Broken => "a lost member",
+            EvictReason::Degraded => "degradation",
+            EvictReason::SlowdownLimit => "slowdown-limit",
+        }
+    }
+
     /// True if the policy chose to: the world may refuse, and it counts as a preemption.
     pub fn is_chosen(self) -> bool {
         matches!(self, EvictReason::Preempted | EvictReason::Degraded | EvictReason::SlowdownLimit)

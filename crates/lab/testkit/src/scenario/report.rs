@@ -35,15 +35,7 @@ pub(crate) fn eviction(
     reason: EvictReason,
     preemption: Option<Preemption>,
 ) -> String {
-    let why = match reason {
-        EvictReason::Preempted => "preemption",
-        EvictReason::Cancelled => "cancellation",
-        EvictReason::NodeLost => "node loss",
-        EvictReason::StartOverdue => "late start",
-        EvictReason::Broken => "a lost member",
-        EvictReason::Degraded => "degradation",
-        EvictReason::SlowdownLimit => "slowdown-limit",
-    };
+    let why = reason.in_words();
     let Some(Preemption { beneficiary, phi_nano }) = preemption else { return why.to_owned() };
     let by = names.job_name(beneficiary);
     match phi_nano {
