@@ -2,10 +2,10 @@
 //! `crates/live/testbed`.
 
 use crate::Failure;
-use crate::process::cargo;
+use crate::process::{self, cargo};
 use std::path::Path;
 
-/// What `up` applies, as far as it is there: in this order.
+/// What `up` applies, in this order.
 const MANIFESTS: [&str; 2] = ["deploy/crds", "deploy/rbac.yaml"];
 
 /// Runs `deepshare-testbed` with the same arguments.
@@ -20,11 +20,9 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let mut command = cargo(root);
     command.args(["run", "--quiet", "--package", "deepshare-testbed", "--"]).args(arguments);
     if action == Some("up") {
-        let manifests = MANIFESTS.map(|path| root.join(path));
-        for path in manifests.iter().filter(|path| path.exists()) {
-            command.arg("--manifest").arg(path);
+        for path in MANIFESTS {
+            command.arg("--manifest").arg(root.join(path));
         }
     }
-    let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("the cluster is not as asked; see above".to_owned()) }
+    process::run(&mut command, "the cluster is not as asked; see above")
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask crds`: write the custom resource definitions, generated from their types.
 
 use crate::Failure;
-use crate::process::cargo;
+use crate::process::{self, cargo};
 use std::path::Path;
 
 /// Writes the definitions to `deploy/crds/`, or with `--check` says which files there are not as the
@@ -17,9 +17,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     // The profile of the tests, which build it anyhow: Kubernetes' types take minutes.
     command.args(["run", "--quiet", "--profile", "test", "--package", "deepshare-kube-api"]);
     command.args(["--bin", "crds", "--", "deploy/crds"]);
-    let status = command.args(arguments.first()).status();
-    let status = status.map_err(|error| format!("cannot run cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("crds: see above".to_owned()) }
+    process::run(command.args(arguments.first()), "crds: see above")
 }
 
 #[cfg(test)]

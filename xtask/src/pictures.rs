@@ -1,7 +1,7 @@
 //! `cargo xtask pictures`: draw the schedules of scenario scripts that ask for a picture.
 
 use crate::Failure;
-use crate::process::cargo;
+use crate::process::{self, cargo};
 use std::path::Path;
 
 /// Draws all pictures, or with `--check` says which of those in the repository are not what their
@@ -15,9 +15,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     }
     let mut command = cargo(root);
     command.args(["run", "--quiet", "--package", "deepshare-testkit", "--", "pictures"]);
-    let status = command.arg(root).args(arguments.first()).status();
-    let status = status.map_err(|error| format!("cannot run cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("pictures: see above".to_owned()) }
+    process::run(command.arg(root).args(arguments.first()), "pictures: see above")
 }
 
 #[cfg(test)]

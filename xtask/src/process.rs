@@ -33,6 +33,15 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
     String::from_utf8(done.stdout).map_err(|_| format!("{shown} printed something not UTF-8"))
 }
 
+/// Runs cargo with its output shown, and says so where it fails.
+///
+/// # Errors
+/// If it cannot be started, or `failed` if it fails.
+pub fn run(command: &mut Command, failed: &str) -> Result<(), Failure> {
+    let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err(failed.to_owned()) }
+}
+
 /// Builds a program of the workspace, named as its package, and returns its path.
 ///
 /// # Errors
@@ -40,10 +49,7 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
 pub fn build(root: &Path, package: &str) -> Result<PathBuf, Failure> {
     let mut command = cargo(root);
     command.args(["build", "--release", "--quiet", "--package", package]);
-    let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
-    if !status.success() {
-        return Err(format!("{package} does not build; see above"));
-    }
+    run(&mut command, &format!("{package} does not build; see above"))?;
     let mut metadata = cargo(root);
     metadata.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]);
     let metadata: serde_json::Value = serde_json::from_str(&output(&mut metadata)?)

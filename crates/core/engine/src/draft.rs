@@ -236,7 +236,7 @@ impl<'a> Draft<'a> {
                     self.state.set_attempt_state(attempt, before);
                 }
                 Proposal::Promote(attempt) => self.state.recharge(attempt, Class::BestEffort),
-                Proposal::Shrink(attempt, before) => self.state.unshrink(attempt, before),
+                Proposal::Shrink(attempt, before) => self.state.undo_resize(attempt, before),
             }
         }
     }
@@ -499,7 +499,7 @@ impl<'a> Draft<'a> {
                 match self.state.attempt(attempt).is_evictable() {
                     true => self.state.announce_shrink(attempt, out),
                     // Evicted later in the round: who needs its CPU and memory waits for its end.
-                    false => self.state.unshrink(attempt, before),
+                    false => self.state.undo_resize(attempt, before),
                 }
             }
         }

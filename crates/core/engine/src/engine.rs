@@ -264,10 +264,15 @@ impl Engine {
         entry.queued_at = state.now;
         entry.queue_seq = state.next_queue_seq;
         state.next_queue_seq += 1;
-        let rank = self.policy.rank(state, job);
-        state.jobs[job.index()].rank = rank;
-        state.join_queue(job);
-        state.look_at(job);
+        self.join_ranked(job);
+    }
+
+    /// Puts a job into its queue where its rank belongs by now.
+    fn join_ranked(&mut self, job: JobId) {
+        let rank = self.policy.rank(&self.state, job);
+        self.state.jobs[job.index()].rank = rank;
+        self.state.join_queue(job);
+        self.state.look_at(job);
     }
 
     fn estimate(&mut self, job: JobId, run_time: Span) {
@@ -278,17 +283,12 @@ impl Engine {
         }
         state.jobs[job.index()].estimate = Some(run_time);
         if waiting {
-            let rank = self.policy.rank(state, job);
-            state.jobs[job.index()].rank = rank;
-            state.join_queue(job);
-        }
-        if let Some(attempt) = state.job(job).active() {
-            state.sync_attempt(attempt);
-        }
-        // A new estimate of a running job can change a plan, too.
-        if waiting {
-            state.look_at(job);
+            self.join_ranked(job);
         } else {
+            if let Some(attempt) = state.job(job).active() {
+                state.sync_attempt(attempt);
+            }
+            // A new estimate of a running job can change a plan, too.
             let pool = state.pool_of(job).index();
             state.pools[pool].dirty = true;
         }
@@ -578,16 +578,9 @@ impl Engine {
     /// Gives up reservations on devices of a node that take no new work any more.
     fn drop_void_reservations(&mut self, id: NodeId, out: &mut Vec<Command>) {
         let node = &self.state.nodes[id.index()];
-        if node.claimed.minus(node.usable()).is_empty() {
-            return;
-        }
         let void = node.claimed.minus(node.usable());
-        let on = |slice: &Slice| slice.node == id && !slice.devices.intersect(void).is_empty();
-        for attempt in self.attempts_where(|a| a.placement.iter().any(on)) {
-            if self.state.attempt(attempt).state == AttemptState::Reserved {
-                let job = self.state.drop_reservation(attempt, out);
-                self.after_attempt(job, None);
-            }
+        if !void.is_empty() {
+            self.drop_promises_on(Slice { node: id, devices: void }, out);
         }
     }
 

@@ -26,35 +26,38 @@ impl State {
         (free && less).then_some(least)
     }
 
-    /// Books a shrink, and returns what the attempt held beside each GPU.
-    pub(crate) fn shrink(&mut self, id: AttemptId, per_gpu: Resources) -> Resources {
+    /// Lets an attempt hold so much beside each GPU, and returns what it held before.
+    fn hold(&mut self, id: AttemptId, per_gpu: Resources) -> Resources {
         let before = std::mem::replace(&mut self.attempts[id.index()].per_gpu, per_gpu);
-        self.attempts[id.index()].resizing = Some(before);
-        self.resizes += 1;
-        let given = difference(before, per_gpu);
         for slice in self.attempt(id).placement.clone() {
-            let given = given.times(slice.devices.count());
-            self.with_node(slice.node, |node| node.give_host(given));
+            let gpus = slice.devices.count();
+            self.with_node(slice.node, |node| {
+                node.give_host(before.times(gpus));
+                node.take_host(per_gpu.times(gpus));
+            });
         }
         before
     }
 
-    /// Takes a shrink back.
-    pub(crate) fn unshrink(&mut self, id: AttemptId, before: Resources) {
-        let per_gpu = std::mem::replace(&mut self.attempts[id.index()].per_gpu, before);
-        self.attempts[id.index()].resizing = None;
-        self.resizes -= 1;
-        let taken = difference(before, per_gpu);
-        for slice in self.attempt(id).placement.clone() {
-            let taken = taken.times(slice.devices.count());
-            self.with_node(slice.node, |node| node.take_host(taken));
-        }
+    /// Books a resize, and returns what the attempt held beside each GPU.
+    pub(crate) fn begin_resize(&mut self, id: AttemptId, per_gpu: Resources) -> Resources {
+        let before = self.hold(id, per_gpu);
+        self.attempts[id.index()].resizing = Some(before);
+        self.resizes += 1;
+        before
     }
 
-    /// True if an attempt's nodes have room for what it held before its shrink.
-    pub(crate) fn fits_unshrunk(&self, id: AttemptId, before: Resources) -> bool {
+    /// Takes a resize back.
+    pub(crate) fn undo_resize(&mut self, id: AttemptId, before: Resources) {
+        self.hold(id, before);
+        self.attempts[id.index()].resizing = None;
+        self.resizes -= 1;
+    }
+
+    /// True if an attempt's nodes have room for it to hold so much more beside each GPU.
+    pub(crate) fn fits_grown(&self, id: AttemptId, per_gpu: Resources) -> bool {
         let attempt = self.attempt(id);
-        let more = difference(before, attempt.per_gpu);
+        let more = difference(per_gpu, attempt.per_gpu);
         attempt.placement.iter().all(|slice| {
             let node = &self.nodes[slice.node.index()];
             more.times(slice.devices.count()).fits(node.host_room())
@@ -105,7 +108,7 @@ impl State {
             self.give_back_growth(id, before);
             return Vec::new();
         }
-        self.unshrink(id, before);
+        self.undo_resize(id, before);
         if self.leaves(id) {
             return Vec::new();
         }
@@ -193,41 +196,30 @@ impl State {
 
     fn can_grow(&self, id: AttemptId) -> bool {
         let attempt = self.attempt(id);
-        let more = difference(self.job(attempt.job).spec.demand.per_gpu, attempt.per_gpu);
-        let fits = |slice: &Slice| {
+        let asked = self.job(attempt.job).spec.demand.per_gpu;
+        // What is promised there, or not given yet, is nobody's to grow into.
+        let unspoken = |slice: &Slice| {
             let node = &self.nodes[slice.node.index()];
             let mut there = node.everyone().into_iter();
-            // What is promised there, or not given yet, is nobody's to grow into.
-            node.claimed.is_empty()
-                && more.times(slice.devices.count()).fits(node.host_room())
-                && !there.any(|id| self.attempt(id).is_shrinking())
+            node.claimed.is_empty() && !there.any(|id| self.attempt(id).is_shrinking())
         };
-        attempt.is_evictable() && attempt.resizing.is_none() && attempt.placement.iter().all(fits)
+        attempt.is_evictable()
+            && attempt.resizing.is_none()
+            && self.fits_grown(id, asked)
+            && attempt.placement.iter().all(unspoken)
     }
 
     fn grow(&mut self, id: AttemptId, out: &mut Vec<Command>) {
         self.forget_growth(id);
         let per_gpu = self.job(self.attempt(id).job).spec.demand.per_gpu;
-        let before = std::mem::replace(&mut self.attempts[id.index()].per_gpu, per_gpu);
-        self.attempts[id.index()].resizing = Some(before);
-        self.resizes += 1;
-        let more = difference(per_gpu, before);
-        for slice in self.attempt(id).placement.clone() {
-            let taken = more.times(slice.devices.count());
-            self.with_node(slice.node, |node| node.take_host(taken));
-        }
+        self.begin_resize(id, per_gpu);
         out.push(Command::Grow { attempt: id, epoch: self.epoch, per_gpu });
     }
 
     /// The world could not grow it.
     fn give_back_growth(&mut self, id: AttemptId, before: Resources) {
-        let per_gpu = std::mem::replace(&mut self.attempts[id.index()].per_gpu, before);
-        self.attempts[id.index()].resizing = None;
-        self.resizes -= 1;
-        let more = difference(per_gpu, before);
+        self.undo_resize(id, before);
         for slice in self.attempt(id).placement.clone() {
-            let given = more.times(slice.devices.count());
-            self.with_node(slice.node, |node| node.give_host(given));
             self.note_room(slice.node);
         }
     }

@@ -261,10 +261,10 @@ fn impossible(engine: &Engine, step: &Step) -> Option<String> {
         | Event::Held { job }
         | Event::Unheld { job }
         | Event::Carried { job, .. }
+        | Event::Found { job, .. }
         | Event::Shielded { job, .. } => unknown("job", job.index(), jobs),
         // Nodes that the engine does not know make it ignore these: the world may know better.
         Event::NodeChanged { .. } | Event::Admitted { .. } => None,
-        Event::Found { job, .. } => unknown("job", job.index(), jobs),
         Event::NodeAdded { node, .. } => unknown("node", node.index(), nodes + 1),
         Event::NodeCordoned { node, .. }
         | Event::NodeLost { node }

@@ -5,7 +5,7 @@ use super::pairs::{Joining, Pair};
 use super::{Books, job::Job};
 use crate::violation::Duty;
 use deepshare_engine::{AttemptState, Placement};
-use deepshare_model::{AttemptId, Class, Devices, JobId, NodeId, Resources, Retention, Span, Time};
+use deepshare_model::{AttemptId, Class, Devices, JobId, NodeId, Resources, Retention, Time};
 use std::collections::BTreeSet;
 
 /// A job as it was found.
@@ -20,12 +20,10 @@ pub(super) struct Finding<'a> {
 impl Books {
     /// What happened to a job before: counts until it has an attempt.
     pub(super) fn carry(&mut self, id: JobId, preempted_at: &[Time]) {
-        let now = self.now;
         let Some(job) = self.jobs.get_mut(id.index()).filter(|job| job.last.is_none()) else {
             return;
         };
-        let recent = |at: &&Time| now.saturating_since(**at) < Span::from_secs(3_600);
-        job.preempted_at = preempted_at.iter().filter(recent).copied().collect();
+        job.preempted_at = preempted_at.to_vec();
     }
 
     /// Books a found job on its devices, unless it is active or over or the devices are unknown.

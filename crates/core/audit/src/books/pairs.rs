@@ -35,15 +35,7 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub fn new(joining: &Joining, bar: PairBar) -> Pair {
-        Pair {
-            bar,
-            keeps: joining.keeps,
-            sampled_at: None,
-            bad: 0,
-            seen: [0; 2],
-            degraded: false,
-            agreed: true,
-        }
+        Pair { bar, keeps: joining.keeps, agreed: true, ..Pair::of_strangers() }
     }
 
     /// Two that were found on the same devices, of whom nothing was agreed.

@@ -9,7 +9,7 @@ impl Draft<'_> {
     /// starts when the shrink is visible.
     pub fn shrink(&mut self, attempt: AttemptId) -> bool {
         let Some(per_gpu) = self.state.shrinks_to(attempt) else { return false };
-        let before = self.state.shrink(attempt, per_gpu);
+        let before = self.state.begin_resize(attempt, per_gpu);
         self.journal.push(Proposal::Shrink(attempt, before));
         true
     }
@@ -22,12 +22,12 @@ impl Draft<'_> {
         let Proposal::Shrink(_, before) = self.journal[at] else {
             unreachable!("the proposal found is a shrink");
         };
-        if !self.state.fits_unshrunk(attempt, before) {
+        if !self.state.fits_grown(attempt, before) {
             return false;
         }
         self.undone += 1;
         self.journal.remove(at);
-        self.state.unshrink(attempt, before);
+        self.state.undo_resize(attempt, before);
         true
     }
 }

@@ -35,17 +35,9 @@ impl Engine {
         job.preempted_at = recent.into();
         job.served = served;
         if job.is_waiting() {
-            self.rank_anew(id);
+            self.state.leave_queue(id);
+            self.join_ranked(id);
         }
-    }
-
-    /// Puts a waiting job where its rank belongs by now.
-    pub(super) fn rank_anew(&mut self, job: JobId) {
-        self.state.leave_queue(job);
-        let rank = self.policy.rank(&self.state, job);
-        self.state.jobs[job.index()].rank = rank;
-        self.state.join_queue(job);
-        self.state.look_at(job);
     }
 
     pub(super) fn shield(&mut self, job: JobId, shielded: bool) {
@@ -107,7 +99,7 @@ impl Engine {
     }
 
     /// Gives up reservations of devices that somebody turned out to hold.
-    fn drop_promises_on(&mut self, slice: Slice, out: &mut Vec<Command>) {
+    pub(super) fn drop_promises_on(&mut self, slice: Slice, out: &mut Vec<Command>) {
         let on = |other: &Slice| {
             other.node == slice.node && !other.devices.intersect(slice.devices).is_empty()
         };

@@ -58,19 +58,14 @@ struct Release {
 /// The cost of a set of victims: how many are shielded, how many should have been spared, then Φ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Price {
-    shielded: usize,
-    spared: usize,
+    standing: (usize, usize),
     phi: f64,
 }
 
 impl Price {
     fn beats(self, other: Price) -> bool {
-        let standing = self.standing().cmp(&other.standing());
+        let standing = self.standing.cmp(&other.standing);
         standing.then_with(|| self.phi.total_cmp(&other.phi)).is_lt()
-    }
-
-    fn standing(self) -> (usize, usize) {
-        (self.shielded, self.spared)
     }
 }
 
@@ -226,8 +221,7 @@ impl<'a> Search<'a> {
         let sum: f64 = set.iter().map(|victim| victim.cost).sum();
         let mean_left: f64 = set.iter().map(|victim| victim.left_s).sum::<f64>() / count;
         let spread = if set.len() > 1 { beta * (count - 1.0) / mean_left } else { 0.0 };
-        let (shielded, spared) = standing_of(set.iter());
-        Price { shielded, spared, phi: sum + spread }
+        Price { standing: standing_of(set.iter()), phi: sum + spread }
     }
 
     /// The cheapest set on one node that makes room for the demand there.
@@ -266,7 +260,7 @@ impl<'a> Search<'a> {
             let least = 1.0 / left.max(Span::SECOND).as_secs_f64();
             let beaten = best
                 .as_ref()
-                .is_some_and(|best| best.price.standing() == (0, 0) && least >= best.price.phi);
+                .is_some_and(|best| best.price.standing == (0, 0) && least >= best.price.phi);
             if beaten && attempt.running_since.is_some() {
                 if known {
                     break;
@@ -360,7 +354,8 @@ impl<'a> Search<'a> {
             if !is_minimal(set) {
                 return;
             }
-            let choice = self.choice_of(&everyone_of(set));
+            let everyone: Vec<Candidate> = everyone_of(set).map(|(_, victim)| *victim).collect();
+            let choice = self.choice_of(&everyone);
             if best.as_ref().is_none_or(|best| choice.price.beats(best.price)) {
                 best = Some(choice);
             }
@@ -394,11 +389,9 @@ impl<'a> Search<'a> {
             return true;
         }
         let mut freed = Resources::default();
-        for (index, release) in set.iter().enumerate() {
-            for victim in release.party.iter().filter(|victim| !is_among(&set[..index], victim)) {
-                let per_gpu = self.state.attempt(victim.attempt).per_gpu;
-                freed.add(per_gpu.times(release.left));
-            }
+        for (release, victim) in everyone_of(set) {
+            let per_gpu = self.state.attempt(victim.attempt).per_gpu;
+            freed.add(per_gpu.times(release.left));
         }
         demand.per_gpu.times(demand.gpus).fits(node.host_room_with(freed))
     }
@@ -586,13 +579,12 @@ fn spare_from(set: &mut Vec<Candidate>, fits: impl Fn(&BTreeSet<AttemptId>) -> b
     });
 }
 
-/// Everyone in these parties, once: who was found beside two others may be in two of them.
-fn everyone_of(set: &[&Release]) -> Vec<Candidate> {
-    let parties = set.iter().enumerate();
-    let new = parties.flat_map(|(index, release)| {
-        release.party.iter().filter(move |victim| !is_among(&set[..index], victim)).copied()
-    });
-    new.collect()
+/// Everyone in these parties and where, once: who was found beside two others may be in two of them.
+fn everyone_of<'a>(set: &'a [&'a Release]) -> impl Iterator<Item = (&'a Release, &'a Candidate)> {
+    set.iter().enumerate().flat_map(move |(index, &release)| {
+        let new = release.party.iter().filter(move |victim| !is_among(&set[..index], victim));
+        new.map(move |victim| (release, victim))
+    })
 }
 
 fn is_among(set: &[&Release], victim: &Candidate) -> bool {

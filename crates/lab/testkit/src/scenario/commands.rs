@@ -145,16 +145,21 @@ fn arrange(
 }
 
 fn device(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {
-    let word = words.need("the device", usage)?;
-    let (node, device) = story.names.device(word)?;
-    let gpus = story.state().nodes()[node.index()].spec.gpus;
-    if device >= gpus {
-        return Err(word.wrong("is no device", format!("{node} has devices 0 to {}", gpus - 1)));
-    }
+    let (node, device) = known_device(story, words.need("the device", usage)?)?;
     let health = [("good", true), ("bad", false)];
     let healthy = words.need("bad or good", usage)?.one_of(&health)?;
     words.done(usage)?;
     story.tell(Event::DeviceHealth { node, device, healthy })
+}
+
+/// A device of a node that has it.
+pub(super) fn known_device(story: &mut Story, word: Word<'_>) -> Result<(NodeId, u32), Fault> {
+    let (node, device) = story.names.device(word)?;
+    let gpus = story.state().nodes()[node.index()].spec.gpus;
+    match device < gpus {
+        true => Ok((node, device)),
+        false => Err(word.wrong("is no device", format!("{node} has devices 0 to {}", gpus - 1))),
+    }
 }
 
 fn submit(story: &mut Story, words: &mut Words<'_>, usage: &'static str) -> Result<(), Fault> {

@@ -244,7 +244,7 @@ pub(crate) fn settings(
     Ok(())
 }
 
-fn keyword(words: &mut Words<'_>, text: &str, usage: &'static str) -> Result<(), Fault> {
+pub(super) fn keyword(words: &mut Words<'_>, text: &str, usage: &'static str) -> Result<(), Fault> {
     let word = words.need(&format!("`{text}`"), usage)?;
     // `1 node` reads better than `1 nodes`.
     let singular = text.strip_suffix('s').is_some_and(|singular| singular == word.text);

@@ -1,20 +1,14 @@
 //! Commands for what only a real cluster tells: jobs that run already, what nodes admit, who is to be
 //! left alone, gangs that lost a member.
 
+use super::commands::known_device;
 use super::error::Fault;
+use super::setup::keyword;
 use super::story::Story;
 use super::words::{Word, Words};
 use deepshare_engine::{Degree, Event, Placement, Slice};
 use deepshare_model::{Class, Devices, GpuTypeId, NodeId, Span, Time};
 use std::collections::BTreeMap;
-
-fn keyword(words: &mut Words<'_>, text: &str, usage: &'static str) -> Result<(), Fault> {
-    let word = words.need(&format!("`{text}`"), usage)?;
-    match word.text == text {
-        true => Ok(()),
-        false => Err(word.wrong(&format!("stands where `{text}` was due"), format!("`{usage}`"))),
-    }
-}
 
 /// The parts of `a,b,c`, each with its column.
 fn parts<'a>(word: Word<'a>) -> impl Iterator<Item = Word<'a>> {
@@ -83,12 +77,7 @@ pub(crate) fn found(
     keyword(words, "on", usage)?;
     let mut by_node: BTreeMap<NodeId, Devices> = BTreeMap::new();
     for part in parts(words.need("its devices", usage)?) {
-        let (node, device) = story.names.device(part)?;
-        let gpus = story.state().nodes()[node.index()].spec.gpus;
-        if device >= gpus {
-            let last = gpus - 1;
-            return Err(part.wrong("is no device", format!("{node} has devices 0 to {last}")));
-        }
+        let (node, device) = known_device(story, part)?;
         let devices = by_node.entry(node).or_insert(Devices::NONE);
         *devices = devices.union(Devices(1 << device));
     }
