@@ -71,7 +71,7 @@ impl Recorder {
 
 fn warn(written: Result<(), WriteError>) {
     if let Err(error) = written {
-        tracing::error!(%error, "the event log has a gap from here on; scheduling goes on");
+        tracing::error!(%error, "the event log; scheduling goes on");
     }
 }
 

@@ -103,8 +103,8 @@ pub enum LogError {
     },
 }
 
-/// Why something was not written. The writer goes on: it tries a new segment later, which says how
-/// many steps are missing.
+/// Why something was not written or removed. The writer goes on: it tries again later, and a segment
+/// begun after a failed write says how many steps are missing.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The limits contradict each other.
@@ -135,7 +135,10 @@ pub enum WriteError {
         source: io::Error,
     },
     /// An old segment stays although the log is over its bound.
-    #[error("cannot remove {}: {source}; the log is larger than it may be", path.display())]
+    #[error(
+        "cannot remove {}: {source}; the log is larger than it may be until that is mended",
+        path.display()
+    )]
     Remove {
         /// The segment.
         path: PathBuf,

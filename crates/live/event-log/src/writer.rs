@@ -12,7 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// After a failed write, a new segment is tried this much later.
+/// What failed is tried again this much later: to begin a segment, or to remove one.
 const RETRY_AFTER: Span = Span::from_secs(10);
 
 /// How large a log may grow.
@@ -44,8 +44,9 @@ pub struct Opening {
     pub names: Vec<Name>,
 }
 
-/// Appends to a log. Errors of the disk are told once; the writer then drops what it is given, and
-/// [`Writer::rotate_if_due`] begins a new segment, which says how many steps are missing.
+/// Appends to a log. A failed write is told once; the writer then drops what it is given, and
+/// [`Writer::rotate_if_due`] begins a new segment, which says how many steps are missing. A segment
+/// that cannot be removed stays, and all after it: the log is too large then, and nothing else.
 pub struct Writer {
     dir: PathBuf,
     header: Header,
@@ -60,7 +61,9 @@ pub struct Writer {
     /// Steps dropped since the last one that was written.
     lost: u64,
     now: Time,
+    /// When a segment is tried again after a failed write, and to remove one after it failed.
     retry_at: Time,
+    remove_at: Time,
 }
 
 /// The segment that is written to.
@@ -99,6 +102,7 @@ impl Writer {
             lost: 0,
             now: Time::ZERO,
             retry_at: Time::ZERO,
+            remove_at: Time::ZERO,
         };
         writer.begin(Begins::Empty, None)?;
         Ok(writer)
@@ -151,8 +155,13 @@ impl Writer {
     /// process; a power cut may still lose it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written, or the log is too large and its oldest segment cannot be removed.
     pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.write_gathered()?;
+        self.shorten()
+    }
+
+    fn write_gathered(&mut self) -> Result<(), WriteError> {
         if self.lines.is_empty() {
             return Ok(());
         }
@@ -163,7 +172,7 @@ impl Writer {
         match written {
             Ok(bytes) => {
                 current.bytes += bytes;
-                self.shorten()
+                Ok(())
             }
             Err(source) => {
                 // Half a frame may be there: a reader would take what follows for damage.
@@ -185,12 +194,12 @@ impl Writer {
     /// between two steps, as often as after each; `opening` is asked only if it is needed.
     ///
     /// # Errors
-    /// If the segment cannot be written; it is tried again later.
+    /// If the segment cannot be written, or an old one not removed; it is tried again later.
     pub fn rotate_if_due(&mut self, opening: impl FnOnce() -> Opening) -> Result<(), WriteError> {
         if !self.is_due() {
             return Ok(());
         }
-        self.flush()?;
+        self.write_gathered()?;
         let begins = match self.lost {
             0 => Begins::Continued,
             lost => Begins::AfterGap { lost },
@@ -198,7 +207,8 @@ impl Writer {
         if let Some(full) = self.current.take() {
             self.older.push_back((full.number, full.bytes));
         }
-        self.begin(begins, Some(opening()))
+        self.begin(begins, Some(opening()))?;
+        self.shorten()
     }
 
     /// Begins the next segment.
@@ -211,7 +221,7 @@ impl Writer {
             Ok(current) => {
                 self.current = Some(current);
                 self.lost = 0;
-                self.shorten()
+                Ok(())
             }
             Err(source) => {
                 // The next attempt takes the same number, so nothing half written may stay; what
@@ -267,20 +277,26 @@ impl Writer {
         WriteError::Write { path: segments::path(&self.dir, number), source }
     }
 
-    /// Removes the oldest segments beyond the bound.
+    /// Removes the oldest segments beyond the bound. One that stays is the oldest still: what is
+    /// after it is never removed before it, or a reader would find a hole.
     fn shorten(&mut self) -> Result<(), WriteError> {
+        if self.now < self.remove_at {
+            return Ok(());
+        }
         let older: u64 = self.older.iter().map(|&(_, bytes)| bytes).sum();
         let mut total = older + self.current.as_ref().map_or(0, |current| current.bytes);
         while total > self.limits.max_bytes {
-            let Some((number, bytes)) = self.older.pop_front() else { break };
-            total -= bytes;
+            let Some(&(number, bytes)) = self.older.front() else { break };
             let path = segments::path(&self.dir, number);
             match std::fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    self.remove_at = self.now + RETRY_AFTER;
                     return Err(WriteError::Remove { path, source });
                 }
                 _ => {}
             }
+            self.older.pop_front();
+            total -= bytes;
         }
         Ok(())
     }

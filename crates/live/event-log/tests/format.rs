@@ -247,6 +247,48 @@ fn a_disk_that_fails_is_told_once_and_leaves_a_gap_that_the_log_admits() {
 }
 
 #[test]
+fn a_segment_that_cannot_be_removed_is_told_now_and_then_and_leaves_no_hole() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits { segment_bytes: 2_000, max_bytes: 6_000, frame_bytes: 500 };
+    let mut writer = Writer::create(dir.path(), header(), limits).unwrap();
+    let mut failed = 0;
+    let mut write = |events: std::ops::Range<u64>, second: u64| {
+        for job in events {
+            let event = Event::Held { job: JobId(job as u32) };
+            let stepped = writer.step(Time::from_secs(second), &event, &[], None);
+            for outcome in [stepped, writer.rotate_if_due(opening)] {
+                match outcome {
+                    Ok(()) => {}
+                    Err(WriteError::Remove { .. }) => failed += 1,
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+        failed
+    };
+    write(0..20, 1);
+    // A folder cannot be removed as a file can.
+    let (first, aside) = (dir.path().join(FIRST), dir.path().join("aside"));
+    fs::rename(&first, &aside).unwrap();
+    fs::create_dir(&first).unwrap();
+    assert_eq!(write(20..3_000, 1), 1, "told once, not at each frame");
+    assert_eq!(write(3_000..3_100, 60), 2, "and again when it was tried again");
+    fs::remove_dir(&first).unwrap();
+    fs::rename(&aside, &first).unwrap();
+    let (steps, ..) = all(dir.path()).unwrap();
+    let at = |step: &Step| match step.event {
+        Event::Held { job } => job.0,
+        ref other => panic!("{other:?}"),
+    };
+    assert!(steps.iter().zip(0..).all(|(step, job)| at(step) == job), "none is missing");
+    assert!(steps.len() > 3_000, "segments were begun all the same");
+    assert_eq!(write(3_100..3_200, 120), 2);
+    let left: u64 =
+        fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).sum();
+    assert!(left <= limits.max_bytes && all(dir.path()).is_ok(), "{left} bytes");
+}
+
+#[test]
 fn limits_that_allow_less_than_two_segments_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits { segment_bytes: 100, max_bytes: 199, frame_bytes: 10 };
