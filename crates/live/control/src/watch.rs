@@ -105,6 +105,8 @@ pub struct Watch<T, N, W> {
     news: mpsc::Sender<N>,
     wrap: W,
     known: HashMap<String, Key>,
+    /// A whole list has been told.
+    told_all: bool,
     position: Position,
     /// Objects that an unfinished list has told.
     listed: HashSet<String>,
@@ -123,7 +125,7 @@ where
         let streams = source.list_selector.is_empty();
         let (known, listed) = (HashMap::new(), HashSet::new());
         let (told, position) = (std::marker::PhantomData, Position::Nowhere);
-        Watch { told, api, source, news, wrap, known, position, listed, streams }
+        Watch { told, api, source, news, wrap, known, told_all: false, position, listed, streams }
     }
 
     /// Watches until nobody listens, or our credentials are not accepted any more, which ends
@@ -256,7 +258,9 @@ where
         self.listed.clear();
         let mut token = String::new();
         loop {
-            let selector = escaped(self.source.list_selector);
+            // What has ended since the first list is told with how it ended.
+            let selector = if self.told_all { "" } else { self.source.list_selector };
+            let selector = escaped(selector);
             let token_text = escaped(&token);
             let path = format!(
                 "{}?limit={PAGE}&fieldSelector={selector}&continue={token_text}",
@@ -291,6 +295,7 @@ where
             self.tell(Delta::Gone { key, last: None }).await?;
         }
         self.position = Position::At(version);
+        self.told_all = true;
         self.tell(Delta::Synced).await
     }
 

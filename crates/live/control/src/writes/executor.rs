@@ -216,6 +216,8 @@ impl Executor {
     async fn delete_unmarked(&self, pod: PodRef, grace_s: u32) -> Outcome {
         match self.persist(Kind::Evict, &requests::delete(&pod, grace_s)).await {
             Err(refusal) if !refusal.is_gone() => {
+                // Whoever hears of it asks again at once.
+                tokio::time::sleep(refusal.pause(TRIES).max(BUDGET_PAUSE)).await;
                 Outcome::EvictionRefused { pod, message: refusal.message }
             }
             _ => Outcome::Evicting { pod },
