@@ -4,8 +4,6 @@
 //! against the tenant's [`TenantQuota`](crate::TenantQuota), and [`DECISION`] counts only where the
 //! scheduler itself has written it (see the admission policy in `deploy/`).
 
-/// Group of the custom resources.
-pub const GROUP: &str = "deepshare.io";
 /// The scheduler's name where a pod names none other (`spec.schedulerName`).
 pub const SCHEDULER: &str = "deepshare";
 

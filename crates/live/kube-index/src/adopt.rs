@@ -5,6 +5,7 @@ use crate::action::Action;
 use crate::attempts::class_of;
 use crate::index::{History, Index, Timer};
 use crate::jobs::{Place, Run, Stage, Terms, Uid};
+use crate::resize::sum;
 use crate::submit::{decided, parse_time};
 use deepshare_engine::{Degree, Event, Slice};
 use deepshare_kube_api::Decision;
@@ -175,11 +176,7 @@ impl Index {
     fn held_per_gpu(&self, job: JobId, uid: &Uid) -> Resources {
         let pod = &self.pods[uid];
         let gpus = u64::from(self.jobs.get(job).gpus.max(1));
-        let own = pod.wish.iter().flat_map(|wish| &wish.resizable);
-        let own = own.fold(Resources::default(), |mut sum, (_, own)| {
-            sum.add(*own);
-            sum
-        });
+        let own = pod.wish.as_ref().map_or(Resources::default(), |wish| sum(&wish.resizable));
         let shown = pod.visible.filter(|_| own != Resources::default()).unwrap_or(own);
         // What is not its resizable containers' stays.
         let asked = pod.asked_host();

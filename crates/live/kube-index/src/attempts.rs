@@ -24,6 +24,7 @@ impl Index {
             }
             Command::Reserve { attempt, job, placement, .. } => {
                 self.reserved.insert(*attempt, *job);
+                self.why.unblock(*job);
                 self.nominate(*job, Some(placement));
                 self.why.look_at_once(*job);
             }
@@ -76,6 +77,7 @@ impl Index {
         placement: &Placement,
     ) {
         self.reserved.remove(&attempt);
+        self.why.unblock(job);
         let patience = self.config.patience;
         self.jobs.by_attempt.insert(attempt, job);
         self.set_timer(now + patience.start, job);
@@ -234,7 +236,7 @@ impl Index {
         let asking = reason.is_chosen();
         let entry = self.jobs.get_mut(job);
         let Some(run) = &mut entry.run else { return };
-        run.ending = Some(Ending { asking, message, force_after_s });
+        run.ending = Some(Ending { asking, message, beneficiary, force_after_s });
         run.broken_at = None;
         if !entry.cancelled {
             // Its controller may make another pod before this one is gone.

@@ -6,7 +6,7 @@ use crate::places::SiteChange;
 use crate::watched::Node;
 use deepshare_engine::Event;
 use deepshare_kube_api::GpuNode;
-use deepshare_model::{NodeId, Time};
+use deepshare_model::{JobId, NodeId, Time};
 use std::sync::Arc;
 
 impl Index {
@@ -16,6 +16,7 @@ impl Index {
             return;
         }
         let mut working_changed = false;
+        let known = self.types.len();
         self.touched.extend(self.places.take_touched());
         for name in std::mem::take(&mut self.touched) {
             let free = self.places.host_free(&name);
@@ -24,24 +25,20 @@ impl Index {
                 facts.capacity = free;
             }
             let mut next = u32::try_from(self.nodes_by_id.len()).unwrap_or(u32::MAX);
-            let before = (entry.id(), self.types.len());
+            let before = entry.working();
             let events = entry.tell(&mut next, &mut self.types);
-            if self.types.len() > before.1 {
-                self.quotas_changed = true;
-            }
+            working_changed |= entry.working() != before;
             if next as usize > self.nodes_by_id.len() {
                 self.nodes_by_id.push(name.clone());
                 let id = NodeId(next - 1);
                 self.named.push(Named::Node(id, name.to_string()));
                 self.places.number_node(&name, id);
             }
-            working_changed |= !events.is_empty();
             self.events.extend(events);
         }
-        let quotas_changed = std::mem::take(&mut self.quotas_changed);
+        let quotas_changed = std::mem::take(&mut self.quotas_changed) || self.types.len() > known;
         if quotas_changed || working_changed {
             let usable = self.usable();
-            let known = self.types.len();
             let events = self.tenants.reconcile(&mut self.types, &usable);
             for event in &events {
                 if let Event::TenantSet { tenant, .. } = event {
@@ -79,7 +76,7 @@ impl Index {
             let kind = self.places.kind(site);
             let serves = |id: &NodeId| {
                 let name = &self.nodes_by_id[id.index()];
-                let fine = !self.rejecting.contains_key(name);
+                let fine = self.rejecting.get(name).is_none_or(|(until, _)| until.is_none());
                 fine && self.nodes.get(name).is_some_and(|node| node.serves(kind))
             };
             let (open, shut): (Vec<NodeId>, Vec<NodeId>) = nodes.iter().partition(|id| serves(id));
@@ -144,8 +141,11 @@ impl Index {
             entry.lost = true;
             self.touched.insert(name.clone());
         }
-        if self.rejecting.get(&name).is_some_and(|&(until, _)| until <= now) {
-            self.rejecting.remove(&name);
+        // How often it has rejected in a row is remembered until it runs a pod.
+        if let Some((until, _)) = self.rejecting.get_mut(&name)
+            && until.is_some_and(|until| until <= now)
+        {
+            *until = None;
             self.places.repeat_node(&name);
         }
     }
@@ -156,10 +156,21 @@ impl Index {
         let name = self.nodes_by_id[node.index()].clone();
         let times = self.rejecting.get(&name).map_or(0, |&(_, times)| times).min(6);
         let until = now + self.config.patience.rejecting_node * (1 << times);
-        self.rejecting.insert(name.clone(), (until, times + 1));
+        self.rejecting.insert(name.clone(), (Some(until), times + 1));
         let order = self.timed_nodes.intern(&name).0;
         self.timers.insert((until, Timer::Node(order)));
         self.places.repeat_node(&name);
+    }
+
+    /// Nodes that run a job do not reject everything: the next rejection is the first in a row.
+    pub(crate) fn forgive_nodes(&mut self, job: JobId) {
+        let places = self.jobs.get(job).members.iter().filter_map(|member| member.place.as_ref());
+        for place in places {
+            let name = &self.nodes_by_id[place.node.index()];
+            if self.rejecting.get(name).is_some_and(|(until, _)| until.is_none()) {
+                self.rejecting.remove(name);
+            }
+        }
     }
 
     pub(crate) fn is_lost(&self, node: NodeId) -> bool {

@@ -151,7 +151,7 @@ pub struct Index {
     pub(crate) nodes_by_id: Vec<Arc<str>>,
     pub(crate) timed_nodes: Interner,
     pub(crate) unready: BTreeMap<Arc<str>, Time>,
-    pub(crate) rejecting: BTreeMap<Arc<str>, (Time, u32)>,
+    pub(crate) rejecting: BTreeMap<Arc<str>, (Option<Time>, u32)>,
     pub(crate) touched: BTreeSet<Arc<str>>,
     pub(crate) pods: HashMap<Uid, PodFacts>,
     pub(crate) groups: PodGroups,
@@ -169,7 +169,6 @@ pub struct Index {
     pub(crate) timers: BTreeSet<(Time, Timer)>,
     pub(crate) means: RunningMean,
     pub(crate) budgets: BTreeMap<(Box<str>, Box<str>), PodDisruptionBudget>,
-    pub(crate) pairs: BTreeSet<(AttemptId, AttemptId)>,
     pub(crate) why: Why,
     pub(crate) rejections: u64,
     pub(crate) quotas_changed: bool,
@@ -209,7 +208,6 @@ impl Index {
             timers: BTreeSet::new(),
             means: RunningMean::default(),
             budgets: BTreeMap::new(),
-            pairs: BTreeSet::new(),
             why: Why::default(),
             rejections: 0,
             quotas_changed: false,
@@ -238,6 +236,9 @@ impl Index {
     /// The engine has taken up an event.
     pub fn stepped(&mut self, now: Time, event: &Event, state: &State) {
         self.why.note_step();
+        if let Event::NodeLost { node } = event {
+            self.review_ending_on(now, *node);
+        }
         let Event::Found { job, .. } = event else { return };
         match state.job(*job).active() {
             Some(attempt) => {
@@ -290,8 +291,7 @@ impl Index {
                 }
             }
             Change::Quota(quota) => {
-                self.tenants.set_quota(*quota);
-                self.quotas_changed = true;
+                self.quotas_changed |= self.tenants.set_quota(*quota);
             }
             Change::QuotaGone { name } => {
                 self.tenants.drop_quota(&name);
@@ -310,7 +310,7 @@ impl Index {
             }
             Change::Group(source, group) => {
                 self.groups.set(source, &group);
-                self.recheck_groups(now, &group.metadata.namespace);
+                self.recheck_namespace(now, &group.metadata.namespace);
             }
             Change::GroupGone { source, namespace, name } => {
                 self.groups.remove(source, &namespace, &name);
@@ -325,11 +325,20 @@ impl Index {
                 self.budgets.remove(&(namespace.clone(), name));
                 self.recheck_shields(&namespace);
             }
-            Change::Claim(claim) => self.places.set_claim(&claim),
+            Change::Claim(claim) => {
+                self.places.set_claim(&claim);
+                self.recheck_namespace(now, &claim.metadata.namespace);
+            }
             Change::ClaimGone { namespace, name } => self.places.drop_claim(&namespace, &name),
-            Change::Volume(volume) => self.places.set_volume(&volume),
+            Change::Volume(volume) => {
+                self.places.set_volume(&volume);
+                self.recheck_refused(now);
+            }
             Change::VolumeGone { name } => self.places.drop_volume(&name),
-            Change::StorageClass(class) => self.places.set_storage_class(&class),
+            Change::StorageClass(class) => {
+                self.places.set_storage_class(&class);
+                self.recheck_refused(now);
+            }
             Change::CsiNode(node) => self.places.set_csi_node(&node),
             // A class or its drivers outlive whoever uses them.
             Change::StorageClassGone { .. } | Change::CsiNodeGone { .. } => {}

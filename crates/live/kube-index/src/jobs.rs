@@ -87,6 +87,8 @@ pub(crate) struct Ending {
     /// The API server may refuse, and has not said yet.
     pub(crate) asking: bool,
     pub(crate) message: String,
+    /// For whom.
+    pub(crate) beneficiary: Option<JobId>,
     /// Overrides a disruption budget after so many seconds.
     pub(crate) force_after_s: Option<u32>,
 }
@@ -191,7 +193,7 @@ pub(crate) struct Jobs {
     pub(crate) by_group: BTreeMap<GroupKey, JobId>,
     /// Jobs that wait for a successor of one of their pods.
     pub(crate) by_lineage: BTreeMap<Lineage, Vec<JobId>>,
-    pub(crate) by_attempt: HashMap<AttemptId, JobId>,
+    pub(crate) by_attempt: BTreeMap<AttemptId, JobId>,
 }
 
 impl Jobs {

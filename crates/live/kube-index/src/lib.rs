@@ -25,7 +25,6 @@ mod outcomes;
 mod pairs;
 mod places;
 mod pods;
-pub mod quantity;
 mod read;
 pub mod refusal;
 pub mod requirements;
@@ -40,6 +39,7 @@ mod why;
 mod words;
 
 pub use action::{Action, Outcome, PodRef};
+use deepshare_kube_api::quantity;
 pub use devices::GpuKind;
 pub use driver::{Driver, Record};
 pub use gangs::GroupSource;

@@ -48,12 +48,15 @@ impl Index {
         member.leaving = false;
         let asking = |run: &&mut Run| run.ending.as_ref().is_some_and(|ending| ending.asking);
         let Some(run) = entry.run.as_mut().filter(asking) else { return };
-        run.ending = None;
+        let beneficiary = run.ending.take().and_then(|ending| ending.beneficiary);
         let attempt = run.attempt;
         if let Some(history) = self.history.get_mut(&job) {
             history.preempted.pop();
         }
         self.events.push(Event::EvictionRefused { attempt });
+        if let Some(beneficiary) = beneficiary {
+            self.why.block(beneficiary, format!("{} stays: {message}", self.job_name(job)));
+        }
         self.announce(uid, "EvictionRefused", message, true);
     }
 

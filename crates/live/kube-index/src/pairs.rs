@@ -10,7 +10,6 @@ use deepshare_model::{AttemptId, JobId, Retention, Time};
 
 impl Index {
     pub(crate) fn watch_pair(&mut self, attempt: AttemptId, partner: AttemptId) {
-        self.pairs.insert((attempt.min(partner), attempt.max(partner)));
         let jobs = [attempt, partner].map(|attempt| self.jobs.of_attempt(attempt));
         let [Some(joins), Some(host)] = jobs else { return };
         if self.run_mut(joins).bound {
@@ -34,12 +33,9 @@ impl Index {
             Some(self.jobs.get(*job).run.as_ref()?.attempt)
         };
         let (Some(first), Some(second)) = (attempt(one), attempt(other)) else { return };
-        let pair = (first.min(second), first.max(second));
         let Some(taken) = parse_time(&sample.taken).filter(|taken| *taken <= now) else { return };
-        if self.pairs.contains(&pair) {
-            let retentions = [Retention::from_ppm(*kept), Retention::from_ppm(*kept_other)];
-            self.events.push(Event::PairSampled { attempts: [first, second], retentions, taken });
-        }
+        let retentions = [Retention::from_ppm(*kept), Retention::from_ppm(*kept_other)];
+        self.events.push(Event::PairSampled { attempts: [first, second], retentions, taken });
     }
 
     /// Looks which running jobs of a namespace a disruption budget shields.

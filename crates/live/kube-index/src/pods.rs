@@ -4,6 +4,7 @@ use crate::action::PodRef;
 use crate::devices::GpuKind;
 use crate::gangs::GroupRef;
 use crate::jobs::Uid;
+use crate::resize::sum;
 use crate::watched::{Labels, Pod};
 use deepshare_kube_api::Decision;
 use deepshare_model::{Resources, SiteId, Span, Time};
@@ -108,11 +109,7 @@ impl PodFacts {
     /// CPU and memory that it asked for at first: a pod that has been shrunk holds less, and gets that back
     /// when there is room.
     pub(crate) fn asked_host(&self) -> Resources {
-        let first = self.wish.iter().flat_map(|wish| &wish.resizable);
-        let first = first.fold(Resources::default(), |mut sum, (_, own)| {
-            sum.add(*own);
-            sum
-        });
+        let first = self.wish.as_ref().map_or(Resources::default(), |wish| sum(&wish.resizable));
         Resources {
             cpu_milli: self.host.cpu_milli.max(first.cpu_milli),
             memory_mib: self.host.memory_mib.max(first.memory_mib),

@@ -111,7 +111,7 @@ fn original(pod: &Pod) -> BTreeMap<String, Resources> {
     containers.collect()
 }
 
-fn instant(at: jiff::Timestamp) -> Option<Time> {
+pub(crate) fn instant(at: jiff::Timestamp) -> Option<Time> {
     u64::try_from(at.as_microsecond()).ok().map(Time)
 }
 

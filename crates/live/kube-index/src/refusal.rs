@@ -38,13 +38,6 @@ pub enum RefusalKind {
     VolumeNotReady,
 }
 
-impl RefusalKind {
-    /// May pass without a change of the pod.
-    pub fn may_pass(self) -> bool {
-        self == RefusalKind::VolumeNotReady
-    }
-}
-
 impl fmt::Display for RefusalKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -68,13 +61,6 @@ pub struct GpuRequest {
     pub resource: &'static str,
     /// How many; of slots always 1.
     pub count: u32,
-}
-
-impl GpuRequest {
-    /// It may share its device.
-    pub fn is_slot(self) -> bool {
-        self.resource == names::GPU_SLOT
-    }
 }
 
 /// GPUs that the pod asks for, over all its containers.

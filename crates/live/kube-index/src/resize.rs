@@ -122,7 +122,7 @@ impl Index {
     }
 }
 
-fn sum(shares: &[Share]) -> Resources {
+pub(crate) fn sum(shares: &[Share]) -> Resources {
     shares.iter().fold(Resources::default(), |mut sum, (_, own)| {
         sum.add(*own);
         sum

@@ -42,6 +42,7 @@ impl Index {
             let run = self.run_mut(job);
             (run.running, run.started) = (true, Some(now));
             self.events.push(Event::Running { attempt });
+            self.forgive_nodes(job);
         }
         self.review_ends(now, job);
     }
@@ -120,6 +121,20 @@ impl Index {
                 self.events.push(Event::Broken { attempt });
             }
             _ => {}
+        }
+    }
+
+    /// Looks at attempts that were ending already when their node was lost: nobody else tells of them.
+    pub(crate) fn review_ending_on(&mut self, now: Time, node: NodeId) {
+        let concerned = |job: &JobId| {
+            let entry = self.jobs.get(*job);
+            let there = |member: &Member| member.place.as_ref().is_some_and(|p| p.node == node);
+            entry.run.as_ref().is_some_and(|run| run.ending.is_some())
+                && entry.members.iter().any(there)
+        };
+        let ending: Vec<JobId> = self.jobs.by_attempt.values().copied().filter(concerned).collect();
+        for job in ending {
+            self.review(now, job);
         }
     }
 

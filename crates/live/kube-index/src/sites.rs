@@ -218,16 +218,6 @@ impl Sites {
         site.and_then(|site| site.answers.get(&node)).copied().unwrap_or(0)
     }
 
-    /// Why the node can take no pod of the site.
-    ///
-    /// # Errors
-    /// The first thing that is in the way.
-    pub fn why_not(&self, site: SiteId, node: NodeId) -> Result<(), Why> {
-        let facts = self.nodes.get(&node).filter(|facts| facts.present).ok_or(Why::NoNode)?;
-        let Some(site) = self.sites.get(&site) else { return Ok(()) };
-        self.members(&site.asked, &self.spread_counts(&site.asked), facts).map(|_| ())
-    }
-
     fn name(&self, node: NodeId) -> Box<str> {
         self.nodes.get(&node).map_or_else(|| "a node that is gone".into(), |at| at.name.clone())
     }

@@ -3,7 +3,7 @@
 
 use crate::accounting;
 use crate::action::Action;
-use crate::devices::GpuKind;
+use crate::devices::{GpuKind, NodeEntry};
 use crate::gangs::{group_of, title};
 use crate::index::{Index, Named};
 use crate::jobs::{GroupKey, JobEntry, Member, Uid};
@@ -30,9 +30,10 @@ impl Index {
         }
         let mut facts = read::facts(pod, ours);
         if ours && !facts.is_terminal() {
-            let known = self.pods.get(&facts.uid).and_then(|known| known.wish.clone());
-            // What is fixed at creation is read once.
+            // What is fixed once the last gate is open is read once.
+            let known = self.pods.get(&facts.uid).filter(|known| !known.gated);
             facts.wish = known
+                .and_then(|known| known.wish.clone())
                 .filter(|wish| wish.refusal.is_none())
                 .or_else(|| Some(Box::new(self.read_wish(pod, facts.kind))));
         }
@@ -77,10 +78,10 @@ impl Index {
             let known = self.strangers.contains(uid);
             let decision = pod.decision.clone().filter(|_| pod.ours && gpus > 0 && !known);
             // Withheld until somebody answers for it.
-            if let Some(entry) = self.nodes.get_mut(&node) {
-                entry.set_foreign(uid, gpus, &slots);
-                self.touched.insert(node);
-            }
+            // The node may come after its pods.
+            let entry = self.nodes.entry(node.clone()).or_insert_with(|| NodeEntry::new(&node));
+            entry.set_foreign(uid, gpus, &slots);
+            self.touched.insert(node);
             return match decision {
                 Some(decision) => self.orphan(now, uid, &decision),
                 None => self.forget_orphan(uid),
@@ -191,6 +192,7 @@ impl Index {
         self.jobs.close(job);
         self.bind_verdict.remove(&job);
         self.history.remove(&job);
+        self.why.unblock(job);
         for uid in heirs {
             self.jobs.by_pod.remove(&uid);
             self.place_pod(now, &uid);
@@ -241,18 +243,33 @@ impl Index {
     /// Looks again at pods that were refused: quotas have changed.
     pub(crate) fn recheck_refused(&mut self, now: Time) {
         for uid in std::mem::take(&mut self.refused) {
-            self.place_pod(now, &uid);
+            self.look_again(now, &uid);
         }
     }
 
-    /// Looks again at pods of a namespace that were refused: a PodGroup has come.
-    pub(crate) fn recheck_groups(&mut self, now: Time, namespace: &str) {
+    /// Reads anew what a refused pod wishes, as far as others decide about it, and places it.
+    fn look_again(&mut self, now: Time, uid: &Uid) {
+        let refused =
+            |pod: &&PodFacts| pod.wish.as_ref().is_some_and(|wish| wish.refusal.is_some());
+        let read = self.pods.get(uid).filter(refused);
+        let read = read.and_then(|pod| Some((pod.whole.clone()?, pod.kind)));
+        if let Some((pod, kind)) = read {
+            let wish = Box::new(self.read_wish(&pod, kind));
+            if let Some(facts) = self.pods.get_mut(uid) {
+                facts.wish = Some(wish);
+            }
+        }
+        self.place_pod(now, uid);
+    }
+
+    /// Looks again at pods of a namespace that were refused: a PodGroup or a claim has come.
+    pub(crate) fn recheck_namespace(&mut self, now: Time, namespace: &str) {
         let concerned =
             |uid: &&Uid| self.pods.get(*uid).is_some_and(|p| *p.namespace == *namespace);
         let pods: Vec<Uid> = self.refused.iter().filter(concerned).cloned().collect();
         for uid in pods {
             self.refused.remove(&uid);
-            self.place_pod(now, &uid);
+            self.look_again(now, &uid);
         }
     }
 
@@ -422,8 +439,7 @@ fn alike(one: &PodFacts, other: &PodFacts) -> bool {
 }
 
 pub(crate) fn parse_time(text: &str) -> Option<Time> {
-    let instant: jiff::Timestamp = text.parse().ok()?;
-    u64::try_from(instant.as_microsecond()).ok().map(Time)
+    text.parse().ok().and_then(read::instant)
 }
 
 /// CPU and memory of a pod, as the engine counts them.

@@ -38,9 +38,12 @@ pub(crate) struct Tenants {
 }
 
 impl Tenants {
-    pub(crate) fn set_quota(&mut self, quota: TenantQuota) {
+    /// True if its terms are others than before: what the scheduler wrote into the status is no news.
+    pub(crate) fn set_quota(&mut self, quota: TenantQuota) -> bool {
         let name = quota.metadata.name.clone().unwrap_or_default();
-        self.quotas.insert(name, quota);
+        let (spec, made) = (quota.spec.clone(), quota.metadata.creation_timestamp.clone());
+        let before = self.quotas.insert(name, quota);
+        before.is_none_or(|old| old.spec != spec || old.metadata.creation_timestamp != made)
     }
 
     pub(crate) fn drop_quota(&mut self, name: &str) {

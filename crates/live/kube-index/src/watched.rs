@@ -20,7 +20,7 @@ pub use disruption::{PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruption
 pub use metadata::{Labels, Metadata, Namespace, OwnerReference};
 pub use node::{Node, NodeSpec, NodeStatus, Taint, TaintEffect};
 pub use pod::{Container, HostPort, Pod, PodSpec, Protocol};
-pub use pod_group::{PodGroup, Workload, WorkloadGroup};
+pub use pod_group::PodGroup;
 pub use resources::ResourceList;
 pub use scheduling::{
     LabelSelector, NodeInclusion, NodeSelector, NodeSelectorTerm, Operator, PodAffinityTerm,
@@ -32,29 +32,6 @@ pub use volumes::{
 };
 
 use serde::{Deserialize, Deserializer};
-
-/// A page of a list, as the API server answers it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct List<T> {
-    /// Where the list stands.
-    #[serde(default)]
-    pub metadata: ListMetadata,
-    /// The objects.
-    #[serde(deserialize_with = "or_default", bound(deserialize = "T: Deserialize<'de>"))]
-    pub items: Vec<T>,
-}
-
-/// Where a list stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListMetadata {
-    /// The version to watch from.
-    #[serde(default)]
-    pub resource_version: String,
-    /// Token of the next page; empty: this was the last.
-    #[serde(default)]
-    pub r#continue: String,
-}
 
 /// Reads `null` as the default.
 fn or_default<'de, D, T>(input: D) -> Result<T, D::Error>

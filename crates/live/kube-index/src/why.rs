@@ -25,6 +25,8 @@ pub(crate) struct Why {
     /// Where the last look stopped.
     resume_at: JobId,
     said_at: BTreeMap<Uid, Time>,
+    /// Jobs for whom the eviction of another was refused, and the sentence about it.
+    blocked: BTreeMap<JobId, String>,
     next: Time,
     /// Something has happened since the last look, or it was not finished.
     pending: bool,
@@ -44,6 +46,17 @@ impl Why {
     pub(crate) fn look_at_once(&mut self, job: JobId) {
         self.waiting.insert(job);
         self.urgent.push(job);
+    }
+
+    /// Whoever was to go for this job stays.
+    pub(crate) fn block(&mut self, job: JobId, why: String) {
+        self.blocked.insert(job, why);
+        self.look_at(job);
+    }
+
+    /// Other devices were found for it, or it is over.
+    pub(crate) fn unblock(&mut self, job: JobId) {
+        self.blocked.remove(&job);
     }
 
     pub(crate) fn forget_pod(&mut self, uid: &str) {
@@ -136,26 +149,41 @@ impl Index {
             return 0;
         }
         let Some(reason) = state.explain(job) else { return 0 };
-        let more_nodes = helps(&reason);
-        let (code, message) = match more_nodes {
-            true => ("Unschedulable".to_owned(), self.sentence(&reason)),
-            false => (word(&reason), self.sentence(&reason)),
+        let code = match helps(&reason) {
+            true => "Unschedulable".to_owned(),
+            false => word(&reason),
         };
-        let mut writes = 0;
-        for uid in self.pods_of(job) {
-            let last = self.why.said_at.get(&uid).copied();
-            let Some(pod) = self.pods.get_mut(&uid) else { continue };
-            if pod.node.is_some() || pod.deleting {
-                continue;
-            }
+        let stale = |uid: &Uid| {
+            let pod = self.pods.get(uid)?;
             let same_word = pod.said.as_ref().is_some_and(|(said, _)| **said == *code);
-            let same = same_word && pod.said.as_ref().is_some_and(|(_, text)| **text == *message);
-            let recent = last.is_some_and(|at| now.saturating_since(at) < STALE);
-            if same || same_word && recent {
+            let last = self.why.said_at.get(uid);
+            let recent = last.is_some_and(|at| now.saturating_since(*at) < STALE);
+            let asks = pod.node.is_none() && !pod.deleting;
+            (asks && !(same_word && recent)).then(|| uid.clone())
+        };
+        let pods: Vec<Uid> = self.pods_of(job).iter().filter_map(stale).collect();
+        if pods.is_empty() {
+            return 0;
+        }
+        let mut message = self.sentence(&reason);
+        if let Some(blocked) = self.why.blocked.get(&job) {
+            message = format!("{message}; {blocked}");
+        }
+        let mut writes = 0;
+        for uid in pods {
+            let Some(pod) = self.pods.get_mut(&uid) else { continue };
+            let said = pod.said.as_ref().map(|(word, text)| (&**word, &**text));
+            if said == Some((&*code, &*message)) {
                 continue;
             }
+            let another = said.is_none_or(|(word, _)| word != code);
             pod.said = Some((code.as_str().into(), message.as_str().into()));
             let pod = pod.pod_ref();
+            if another {
+                // Where people look first. Quantities that change are no event.
+                self.announce(&uid, &code, &message, false);
+                writes += 1;
+            }
             self.why.said_at.insert(uid, now);
             let (reason, message) = (code.clone(), message.clone());
             self.actions.push(Action::Explain { pod, reason, message });

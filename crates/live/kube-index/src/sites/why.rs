@@ -28,7 +28,7 @@ pub enum Why {
     Resource {
         /// Which, `pods` included.
         name: Box<str>,
-        /// Asked for, in the unit of [`base_units`](crate::quantity::base_units).
+        /// Asked for, in the unit of [`base_units`](deepshare_kube_api::quantity::base_units).
         asked: u64,
         /// Free, likewise.
         free: u64,

@@ -18,9 +18,6 @@ pub struct Metadata {
     /// Unique for ever.
     #[serde(default)]
     pub uid: Box<str>,
-    /// Opaque version of this state.
-    #[serde(default)]
-    pub resource_version: Box<str>,
     /// When it was created.
     #[serde(default, deserialize_with = "instant")]
     pub creation_timestamp: Option<jiff::Timestamp>,
@@ -49,9 +46,6 @@ impl Metadata {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference {
-    /// Group and version, as in `batch/v1`.
-    #[serde(default)]
-    pub api_version: Box<str>,
     /// As in `Job`.
     pub kind: Box<str>,
     /// Its name.

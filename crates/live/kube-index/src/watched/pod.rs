@@ -34,8 +34,6 @@ pub struct PodSpec {
     pub scheduling_gates: Box<[Box<str>]>,
     /// Its priority, 0 where none is given.
     pub priority: i32,
-    /// Where the priority comes from.
-    pub priority_class_name: Option<Box<str>>,
     /// `preemptionPolicy: Never`: nobody is evicted for it.
     pub never_preempts: bool,
     /// Labels that its node must have.
@@ -64,14 +62,10 @@ pub struct PodSpec {
     pub resource_claims: u32,
     /// `spec.schedulingGroup.podGroupName`, since 1.36.
     pub pod_group: Option<Box<str>>,
-    /// Uses the node's network.
-    pub host_network: bool,
     /// User id of its processes where containers say nothing; `None`: the image's.
     pub run_as_user: Option<i64>,
     /// Seconds that it may take to stop.
     pub termination_grace_period_seconds: u32,
-    /// Its identity.
-    pub service_account_name: Box<str>,
 }
 
 /// A container.
@@ -128,8 +122,6 @@ struct WireSpec {
     #[serde(default)]
     priority: Option<i32>,
     #[serde(default)]
-    priority_class_name: Option<Box<str>>,
-    #[serde(default)]
     preemption_policy: Option<Box<str>>,
     #[serde(default, deserialize_with = "or_default")]
     node_selector: Labels,
@@ -153,14 +145,10 @@ struct WireSpec {
     resource_claims: Vec<IgnoredAny>,
     #[serde(default)]
     scheduling_group: Option<SchedulingGroup>,
-    #[serde(default)]
-    host_network: bool,
     #[serde(default, deserialize_with = "or_default")]
     security_context: SecurityContext,
     #[serde(default)]
     termination_grace_period_seconds: Option<u32>,
-    #[serde(default)]
-    service_account_name: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]
@@ -198,7 +186,6 @@ impl From<WireSpec> for PodSpec {
             scheduler_name: wire.scheduler_name.unwrap_or_default(),
             scheduling_gates: wire.scheduling_gates.into_iter().map(|gate| gate.name).collect(),
             priority: wire.priority.unwrap_or(0),
-            priority_class_name: wire.priority_class_name.filter(|name| !name.is_empty()),
             never_preempts: wire.preemption_policy.as_deref() == Some("Never"),
             node_selector: wire.node_selector,
             node_affinity: wire.affinity.node_affinity.required,
@@ -213,10 +200,8 @@ impl From<WireSpec> for PodSpec {
             volumes: wire.volumes,
             resource_claims: wire.resource_claims.len() as u32,
             pod_group: wire.scheduling_group.and_then(|group| group.pod_group_name),
-            host_network: wire.host_network,
             run_as_user: wire.security_context.run_as_user,
             termination_grace_period_seconds: wire.termination_grace_period_seconds.unwrap_or(30),
-            service_account_name: wire.service_account_name.unwrap_or_default(),
         }
     }
 }

@@ -14,25 +14,6 @@ pub struct PodGroup {
     pub min_members: Option<u32>,
 }
 
-/// A workload with its groups (`scheduling.k8s.io`, 1.35).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "WireWorkload")]
-pub struct Workload {
-    /// Namespace and name.
-    pub metadata: Metadata,
-    /// Its groups.
-    pub groups: Box<[WorkloadGroup]>,
-}
-
-/// A group of a workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkloadGroup {
-    /// Its name, unique in the workload.
-    pub name: Box<str>,
-    /// Pods that must start together; `None`: they need not.
-    pub min_members: Option<u32>,
-}
-
 #[derive(Deserialize)]
 struct WireGroup {
     metadata: Metadata,
@@ -55,12 +36,6 @@ struct WirePolicy {
     gang: Option<WireGang>,
 }
 
-impl WirePolicy {
-    fn min_members(self) -> Option<u32> {
-        self.gang.map(|gang| gang.min_count)
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireGang {
@@ -69,41 +44,7 @@ struct WireGang {
 
 impl From<WireGroup> for PodGroup {
     fn from(wire: WireGroup) -> PodGroup {
-        let of_policy = wire.spec.scheduling_policy.min_members();
+        let of_policy = wire.spec.scheduling_policy.gang.map(|gang| gang.min_count);
         PodGroup { metadata: wire.metadata, min_members: wire.spec.min_member.or(of_policy) }
-    }
-}
-
-#[derive(Deserialize)]
-struct WireWorkload {
-    metadata: Metadata,
-    #[serde(default, deserialize_with = "or_default")]
-    spec: WireWorkloadSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireWorkloadSpec {
-    #[serde(default, deserialize_with = "or_default")]
-    pod_groups: Vec<WireWorkloadGroup>,
-}
-
-#[derive(Deserialize)]
-struct WireWorkloadGroup {
-    name: Box<str>,
-    #[serde(default, deserialize_with = "or_default")]
-    policy: WirePolicy,
-}
-
-impl From<WireWorkload> for Workload {
-    fn from(wire: WireWorkload) -> Workload {
-        let slim = |group: WireWorkloadGroup| WorkloadGroup {
-            name: group.name,
-            min_members: group.policy.min_members(),
-        };
-        Workload {
-            metadata: wire.metadata,
-            groups: wire.spec.pod_groups.into_iter().map(slim).collect(),
-        }
     }
 }

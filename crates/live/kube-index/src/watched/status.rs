@@ -155,8 +155,6 @@ pub enum ContainerState {
     },
     /// It ended.
     Terminated {
-        /// Its exit code.
-        exit_code: i32,
         /// A word for why, as in `OOMKilled`, `Completed`.
         reason: Box<str>,
     },
@@ -190,9 +188,7 @@ struct WireRunning {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct WireTerminated {
-    exit_code: i32,
     #[serde(default)]
     reason: Option<Box<str>>,
 }
@@ -202,7 +198,6 @@ impl From<WireStatus> for ContainerStatus {
         let state = match (wire.state.running, wire.state.terminated) {
             (Some(running), _) => ContainerState::Running { since: running.started_at },
             (None, Some(end)) => ContainerState::Terminated {
-                exit_code: end.exit_code,
                 reason: end.reason.unwrap_or_default(),
             },
             (None, None) => ContainerState::Waiting,

@@ -10,6 +10,7 @@ mod borrowing;
 mod chance;
 mod check;
 mod cluster;
+mod complaints;
 mod gangs;
 mod kubelet;
 mod nodes;

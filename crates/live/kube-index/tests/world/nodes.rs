@@ -1,6 +1,6 @@
 //! Nodes that are lost, come back, are closed, change, or refuse pods.
 
-use crate::cluster::{Kind, World};
+use crate::cluster::{Key, Kind, World};
 use crate::objects::{nvidia_node, pod};
 use serde_json::json;
 
@@ -64,6 +64,27 @@ fn a_node_that_rejects_a_pod_gets_no_more_for_a_while() {
     world.run(60);
     let later = world.rejections.len();
     assert!(later <= 8, "{later} rejections in a minute");
+    // 10 s, 20 s, 40 s, …: a node that never does better is hardly asked any more.
+    world.run(600);
+    let last = world.rejections.len();
+    assert!(last - later <= 5, "{} rejections in ten minutes more", last - later);
+}
+
+#[test]
+fn what_was_ending_on_a_node_that_is_lost_is_over() {
+    let mut world = World::with(1, 1, &[("a", 0), ("b", 1)]);
+    world.change(Kind::Quota, "a", |quota| quota["spec"]["gpus"] = json!({"*": 1}));
+    world.run(1);
+    world.create(pod("a", "slow").best_effort().grace(60).stops_in(50).0);
+    world.run(5);
+    world.create(pod("b", "own").0);
+    world.run(3);
+    let key = Key { kind: Kind::Quota, name: "a".to_owned() };
+    let borrowed = |world: &World| world.objects[&key]["status"]["bestEffort"].clone();
+    assert_eq!(borrowed(&world), 1, "it is stopping: {}", world.report());
+    world.silence("n0", true);
+    world.run(30);
+    assert_eq!(borrowed(&world), 0, "{}", world.report());
 }
 
 #[test]
