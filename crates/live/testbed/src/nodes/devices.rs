@@ -82,7 +82,6 @@ impl Devices {
         decision: Option<&Decision>,
     ) -> Result<(), String> {
         self.offered(requests)?;
-        let before = self.devices.clone();
         let taken = match decision {
             Some(decision) if self.resource == GpuResource::Deepshare => {
                 self.take_decided(uid, requests, decision)
@@ -90,7 +89,7 @@ impl Devices {
             _ => self.take_any(uid, requests),
         };
         if taken.is_err() {
-            self.devices = before;
+            self.release(uid);
         }
         taken
     }
