@@ -12,6 +12,7 @@ mod decision;
 mod definitions;
 mod gpu_node;
 pub mod names;
+pub mod quantity;
 mod tenant_quota;
 
 pub use condition::Condition;

@@ -13,7 +13,6 @@ mod event;
 mod kubelet;
 mod observed;
 mod pod;
-mod quantity;
 mod register;
 mod requests;
 mod spec;

@@ -1,8 +1,8 @@
 //! What a pod takes of its node.
 
 use super::observed::{Container, PodSpec, Resources};
-use super::quantity::milli;
 use deepshare_kube_api::names;
+use deepshare_kube_api::quantity::Quantity;
 use std::collections::BTreeMap;
 
 /// CPU and memory, each in thousandths.
@@ -16,7 +16,7 @@ pub struct Compute {
 
 impl Compute {
     fn of(amounts: &BTreeMap<String, String>) -> Compute {
-        let amount = |name| amounts.get(name).and_then(|text| milli(text)).unwrap_or(0);
+        let amount = |name| amounts.get(name).map_or(0, |text| milli(text));
         Compute { cpu: amount("cpu"), memory: amount("memory") }
     }
 
@@ -29,6 +29,12 @@ impl Compute {
     pub fn max(self, other: Compute) -> Compute {
         Compute { cpu: self.cpu.max(other.cpu), memory: self.memory.max(other.memory) }
     }
+}
+
+/// Thousandths of what a quantity says; a text that is none, or below zero, asks for nothing.
+fn milli(text: &str) -> i128 {
+    let quantity = text.parse::<Quantity>().ok();
+    quantity.and_then(|quantity| quantity.as_milli().ok()).map_or(0, i128::from)
 }
 
 /// Requests of a pod: its containers side by side, or its init containers one after another beside
@@ -84,7 +90,7 @@ pub fn gpus(spec: &PodSpec) -> Vec<GpuRequest> {
         let requests = containers.iter().map(|container| {
             let requests = &container.resources.requests;
             let count = |name| {
-                let amount = requests.get(name).and_then(|text| milli(text)).unwrap_or(0);
+                let amount = requests.get(name).map_or(0, |text| milli(text));
                 usize::try_from(amount / 1000).unwrap_or(0)
             };
             GpuRequest {
