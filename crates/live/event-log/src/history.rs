@@ -241,5 +241,5 @@ impl Tables {
 
 /// An instant of a run as microseconds since 1970 UTC.
 fn wall_clock(zero_us: i64, at: Time) -> i64 {
-    zero_us.saturating_add(i64::try_from(at.0).unwrap_or(i64::MAX))
+    zero_us.saturating_add_unsigned(at.0)
 }

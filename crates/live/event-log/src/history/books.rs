@@ -1,9 +1,11 @@
 //! What one run of a scheduler knew, followed step by step.
 
 use crate::record::Named;
-use deepshare_engine::{CapacityMode, Command, Event, EvictReason, JobState, NodeCondition, State};
+use deepshare_engine::{
+    CapacityMode, Command, Event, EvictReason, JobState, NodeCondition, Placement, State,
+};
 use deepshare_model::{
-    AttemptId, JobId, JobSpec, NodeSpec, Outcome, Retention, Span, TenantSpec, Time,
+    AttemptId, Devices, JobId, JobSpec, NodeSpec, Outcome, Retention, Span, TenantSpec, Time,
 };
 use std::collections::BTreeMap;
 
@@ -149,6 +151,7 @@ impl Books {
             let Some(id) = job.active() else { continue };
             let attempt = state.attempt(id);
             let mut holding = AttemptBook::new(attempt.job, attempt.running_since);
+            holding.partner = attempt.beside.first().map(|beside| beside.partner);
             if attempt.running_since.is_some() {
                 book.ran = true;
                 holding.change_rate(self.now, attempt.rate());
@@ -167,9 +170,7 @@ impl Books {
         for command in commands {
             match command {
                 Command::Reserve { attempt, job, .. } | Command::Start { attempt, job, .. } => {
-                    self.next_attempt = self.next_attempt.max(attempt.0 + 1);
-                    let new = || AttemptBook::new(*job, None);
-                    self.attempts.entry(*attempt).or_insert_with(new);
+                    self.begin(*attempt, *job);
                 }
                 Command::ReleaseReservation { attempt }
                 | Command::Evict { attempt, reason: EvictReason::NodeLost, .. } => {
@@ -178,6 +179,33 @@ impl Books {
                 _ => {}
             }
         }
+    }
+
+    /// An attempt was decided, now or when it was reserved.
+    fn begin(&mut self, id: AttemptId, job: JobId) {
+        if self.attempts.get(&id).is_some_and(|holding| holding.job == job) {
+            return;
+        }
+        // Its id was taken to be that of a job that was found, which the engine of another release
+        // did not take up.
+        let mistaken = self.attempts.insert(id, AttemptBook::new(job, None));
+        self.next_attempt = match mistaken {
+            Some(_) => id.0 + 1,
+            None => self.next_attempt.max(id.0 + 1),
+        };
+    }
+
+    /// True if the engine takes up a job that was found there.
+    fn takes_up(&self, job: JobId, placement: &Placement) -> bool {
+        let open = self.jobs.get(job.index()).and_then(Option::as_ref);
+        let open = open.is_some_and(|job| job.outcome.is_none());
+        let there = placement.iter().all(|slice| {
+            let node = self.nodes.get(slice.node.index());
+            let gpus = node.map_or(0, |node| node.spec.gpus.min(Devices::MAX_PER_NODE));
+            let devices = Devices::first(gpus);
+            !slice.devices.is_empty() && slice.devices.minus(devices).is_empty()
+        });
+        open && there && !placement.is_empty() && !self.holds(job)
     }
 
     fn hear(&mut self, event: &Event) {
@@ -192,7 +220,9 @@ impl Books {
                     job.work = job.work.max(*served);
                 }
             }
-            Event::Found { job, running_since, .. } if !self.holds(*job) => {
+            Event::Found { job, placement, running_since, .. }
+                if self.takes_up(*job, placement) =>
+            {
                 let id = AttemptId(self.next_attempt);
                 self.next_attempt += 1;
                 self.attempts.insert(id, AttemptBook::new(*job, *running_since));
@@ -214,7 +244,9 @@ impl Books {
                     job.saved = Some((*work, *restart));
                 }
             }
-            Event::PairSampled { attempts: [a, b], retentions, .. } => {
+            Event::PairSampled { attempts: [a, b], retentions, .. }
+                if [a, b].iter().all(|id| self.attempts.contains_key(id)) =>
+            {
                 for (one, other, kept) in [(a, b, retentions[0]), (b, a, retentions[1])] {
                     if let Some(holding) = self.attempts.get_mut(one) {
                         holding.change_rate(now, kept);
@@ -296,7 +328,7 @@ impl Books {
     /// Whoever shared with an attempt runs alone from now on.
     fn part(&mut self, id: AttemptId) {
         let now = self.now;
-        let partner = self.attempts.get(&id).and_then(|holding| holding.partner);
+        let partner = self.attempts.get_mut(&id).and_then(|holding| holding.partner.take());
         if let Some(partner) = partner.and_then(|partner| self.attempts.get_mut(&partner)) {
             partner.change_rate(now, Retention::WHOLE);
             partner.partner = None;
