@@ -3,8 +3,9 @@
 use deepshare_testbed::{
     ControlPlane, NodeSimulator, NodeSpec, Options, User, assets_or_skip, manifests,
 };
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -23,12 +24,16 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Starts one; `None`, with a word of why, where a machine has neither the programs nor Go.
+    /// Starts one, with a short grace for nodes that fall silent; `None`, with a word of why, where a
+    /// machine has neither the programs nor Go.
+    ///
+    /// # Panics
+    /// If the control plane does not come up: there is nothing to test then.
     pub async fn start() -> Option<Bed> {
         Bed::start_with(Options::default()).await
     }
 
-    /// As [`Bed::start`]; the grace of nodes that fall silent is short.
+    /// As [`Bed::start`], otherwise with these options.
     ///
     /// # Panics
     /// If the control plane does not come up: there is nothing to test then.
@@ -44,20 +49,8 @@ impl Bed {
         for path in ["deploy/crds", "deploy/rbac.yaml", "deploy/admission.yaml"] {
             manifests::apply_path(&admin, &root().join(path)).await.expect(path);
         }
-        let quotas: Api<deepshare_kube_api::TenantQuota> = Api::all(admin.clone());
-        let nodes: Api<deepshare_kube_api::GpuNode> = Api::all(admin.clone());
-        wait("DeepShare's resources are served", async || {
-            let first = quotas.list(&ListParams::default()).await.ok();
-            first.and(nodes.list(&ListParams::default()).await.ok())
-        })
-        .await;
         let kubeconfig = plane.kubeconfig(&User::scheduler()).await.expect("the scheduler's token");
         Some(Bed { plane, admin, kubeconfig })
-    }
-
-    /// The control plane itself.
-    pub fn plane(&self) -> &ControlPlane {
-        &self.plane
     }
 
     /// Nodes that are simulated from here on.
@@ -93,13 +86,16 @@ impl Bed {
             .unwrap_or_else(|error| panic!("{error}: {text}"));
     }
 
-    /// Creates a pod, exactly as given.
+    /// Makes somebody the holder of the scheduler's Lease, whoever holds it; nobody, if `holder` is
+    /// empty, as if it had expired.
     ///
     /// # Panics
     /// If the API server refuses it.
-    pub async fn create_pod(&self, namespace: &str, pod: &Value) {
-        let pod: Pod = serde_json::from_value(pod.clone()).expect("a pod");
-        self.pods(namespace).create(&PostParams::default(), &pod).await.expect("a pod is created");
+    pub async fn hand_lease_to(&self, holder: &str) {
+        let leases: Api<Lease> = Api::namespaced(self.admin.clone(), "deepshare-system");
+        let patch = Patch::Merge(json!({ "spec": { "holderIdentity": holder } }));
+        let name = "deepshare-scheduler";
+        leases.patch(name, &PatchParams::default(), &patch).await.expect("the Lease is changed");
     }
 
     /// Changes a node.
@@ -126,21 +122,6 @@ impl Bed {
         self.node_behaves(node, "lost", "true").await;
         let nodes: Api<Node> = Api::all(self.admin.clone());
         nodes.delete(node, &DeleteParams::default()).await.expect("the node is deleted");
-    }
-
-    /// Waits until a pod is as wanted and returns it.
-    pub async fn until(
-        &self,
-        (namespace, name): (&str, &str),
-        what: &str,
-        is: impl Fn(&Value) -> bool,
-    ) -> Value {
-        wait(&format!("{namespace}/{name}: {what}"), async || {
-            let pod = self.pods(namespace).get_opt(name).await.ok()??;
-            let pod = serde_json::to_value(pod).ok()?;
-            is(&pod).then_some(pod)
-        })
-        .await
     }
 
     /// Deletes namespaces, quotas and whatever is in them, and waits until their pods are gone.

@@ -118,10 +118,10 @@ fn in_words(
     })
 }
 
-/// The name that a script gave a job, from `namespace/NAME-suffix` or `namespace/NAME`.
+/// The name that a script gave a job, from `namespace/NAME-suffix#uid` or `namespace/NAME#uid`.
 fn short(name: &str) -> String {
     let name = name.split_once('/').map_or(name, |(_, name)| name);
-    name.split('-').next().unwrap_or(name).to_owned()
+    name.split(['-', '#']).next().unwrap_or(name).to_owned()
 }
 
 /// Holds what was decided against what was expected: the groups in order, each in any order.

@@ -1,11 +1,16 @@
 //! What the API server's objects show, watched from outside: nobody's memory but its own.
 
-use deepshare_kube_api::{Decision, names};
+use deepshare_kube_api::{Allocation, Decision, DeviceSlot, GpuNode, names};
+use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::{Api, Client};
-use std::collections::BTreeMap;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// What was seen of one pod, last.
@@ -23,16 +28,46 @@ pub struct PodSeen {
     pub decision: Option<Decision>,
     /// Condition `DisruptionTarget`: its message.
     pub disrupted: Option<String>,
+    /// Condition `PodScheduled`, where it is false: reason and message.
+    pub waits: Option<(String, String)>,
     /// Class by annotation.
     pub guaranteed: bool,
+    /// It was asked to go.
+    pub deleting: bool,
     /// It is gone.
     pub gone: bool,
 }
 
 impl PodSeen {
-    fn holds(&self) -> bool {
+    /// True while it is on a node and not over.
+    pub fn holds(&self) -> bool {
         self.node.is_some() && !self.gone && !["Succeeded", "Failed"].contains(&&*self.phase)
     }
+
+    /// Its node refused to run it: it was bound to what another had.
+    pub fn was_rejected(&self) -> bool {
+        let reasons = self.reason.starts_with("OutOf") || self.reason == "UnexpectedAdmissionError";
+        self.phase == "Failed" && reasons
+    }
+
+    /// The attempt that it is part of: its epoch and number.
+    pub fn attempt(&self) -> Option<(u32, u32)> {
+        self.decision.as_ref().map(|decision| (decision.epoch, decision.attempt))
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &DeviceSlot> {
+        let containers = self.decision.iter().flat_map(|decision| &decision.containers);
+        containers.flat_map(|container| &container.devices)
+    }
+}
+
+/// How long a gang was bound in part.
+#[derive(Clone, Copy, Debug, Default)]
+struct InPart {
+    since: Option<Instant>,
+    longest: Duration,
+    /// It was bound as a whole at some time.
+    whole: bool,
 }
 
 /// What was seen, and what was wrong with it.
@@ -42,51 +77,77 @@ pub struct Evidence {
     pub pods: BTreeMap<String, PodSeen>,
     /// Broken promises, as they were seen.
     pub faults: Vec<String>,
+    /// Pods that their nodes refused to run. A scheduler that has its nodes for itself causes none.
+    pub rejected: Vec<String>,
+    /// What each node's agent says who holds what.
+    held: BTreeMap<String, Vec<Allocation>>,
+    gangs: BTreeMap<(u32, u32), InPart>,
 }
 
 /// A watch under way.
 pub struct Watching {
     seen: Arc<Mutex<Evidence>>,
-    task: JoinHandle<()>,
+    tasks: [JoinHandle<()>; 2],
 }
 
 impl Evidence {
-    /// Watches every pod from now on.
+    /// Watches every pod and every node's devices from now on.
     ///
     /// # Panics
-    /// If pods cannot be listed.
+    /// If they cannot be listed within a minute.
     pub async fn watch(client: &Client) -> Watching {
-        let pods: Api<Pod> = Api::all(client.clone());
-        let list = pods.list(&ListParams::default()).await.expect("pods are listed");
         let seen = Arc::new(Mutex::new(Evidence::default()));
-        for pod in list.items {
-            lock(&seen).see(&pod, false);
-        }
-        let version = list.metadata.resource_version.unwrap_or_default();
-        let task = tokio::spawn(follow(pods, version, seen.clone()));
-        Watching { seen, task }
+        let pods = follow(client, &seen, Evidence::see_pod).await;
+        let nodes = follow(client, &seen, Evidence::see_node).await;
+        Watching { seen, tasks: [pods, nodes] }
     }
 
-    fn see(&mut self, pod: &Pod, gone: bool) {
+    /// The longest time for which a part of a gang, and not all of it, had devices without being asked
+    /// to give them back.
+    pub fn longest_in_part(&self) -> Duration {
+        let now = Instant::now();
+        let longest = self.gangs.values().map(|gang| {
+            let still = gang.since.map(|since| now.saturating_duration_since(since));
+            gang.longest.max(still.unwrap_or_default())
+        });
+        longest.max().unwrap_or_default()
+    }
+
+    /// Guaranteed pods that were evicted, but for those of a gang that had started in part only.
+    pub fn guaranteed_evicted(&self) -> Vec<&str> {
+        let whole = |pod: &PodSeen| {
+            let members = pod.decision.as_ref().map_or(1, |decision| decision.members);
+            let gang = pod.attempt().and_then(|attempt| self.gangs.get(&attempt));
+            members == 1 || gang.is_some_and(|gang| gang.whole)
+        };
+        let evicted = |pod: &&PodSeen| {
+            let ours = pod.decision.as_ref().is_some_and(|d| d.charged == "guaranteed");
+            ours && pod.disrupted.is_some() && pod.deleting && whole(pod)
+        };
+        self.pods.values().filter(evicted).map(|pod| pod.name.as_str()).collect()
+    }
+
+    fn see_pod(&mut self, pod: &Pod, gone: bool) {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let annotation = |key: &str| pod.metadata.annotations.as_ref().and_then(|all| all.get(key));
         let spec = pod.spec.as_ref();
         let status = pod.status.as_ref();
-        let conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
+        let condition = |kind: &str| {
+            let all = status.and_then(|status| status.conditions.as_ref());
+            all.into_iter().flatten().find(|condition| condition.type_ == kind)
+        };
         let seen = PodSeen {
-            name: format!(
-                "{}/{}",
-                pod.metadata.namespace.as_deref().unwrap_or_default(),
-                pod.metadata.name.as_deref().unwrap_or_default()
-            ),
+            name: called(pod),
             node: spec.and_then(|spec| spec.node_name.clone()),
             phase: status.and_then(|status| status.phase.clone()).unwrap_or_default(),
             reason: status.and_then(|status| status.reason.clone()).unwrap_or_default(),
             decision: annotation(names::DECISION).and_then(|text| Decision::read(text, &uid).ok()),
-            disrupted: conditions
-                .filter(|condition| condition.type_ == "DisruptionTarget")
-                .find_map(|condition| condition.message.clone()),
+            disrupted: condition("DisruptionTarget").and_then(|is| is.message.clone()),
+            waits: condition("PodScheduled").filter(|is| is.status == "False").map(|is| {
+                (is.reason.clone().unwrap_or_default(), is.message.clone().unwrap_or_default())
+            }),
             guaranteed: annotation(names::CLASS).is_none_or(|class| class == "guaranteed"),
+            deleting: pod.metadata.deletion_timestamp.is_some(),
             gone,
         };
         let preempted = seen.disrupted.as_deref().is_some_and(|why| why.contains("is preempted"));
@@ -96,11 +157,29 @@ impl Evidence {
                 self.fault(format!("{} is guaranteed and was preempted", seen.name));
             }
         }
-        if seen.phase == "Failed" && seen.reason == "UnexpectedAdmissionError" {
-            self.fault(format!("{} was rejected by its node: a device was taken", seen.name));
+        let before = self.pods.get(&uid).and_then(|pod| pod.decision.as_ref());
+        if let (Some(before), Some(now)) = (before, &seen.decision)
+            && before.containers != now.containers
+        {
+            self.fault(format!("{} got other devices while it was bound", seen.name));
         }
+        if seen.was_rejected() && self.pods.get(&uid).is_none_or(|pod| !pod.was_rejected()) {
+            self.rejected.push(format!("{} was rejected by its node: {}", seen.name, seen.reason));
+        }
+        let attempt = seen.attempt();
         self.pods.insert(uid, seen);
-        self.check_devices();
+        if let Some(attempt) = attempt {
+            self.check_gang(attempt);
+        }
+        self.check_decisions();
+        self.check_agents();
+    }
+
+    fn see_node(&mut self, node: &GpuNode, gone: bool) {
+        let name = node.metadata.name.clone().unwrap_or_default();
+        let held = node.status.as_ref().filter(|_| !gone).map(|status| &status.allocations);
+        self.held.insert(name, held.cloned().unwrap_or_default());
+        self.check_agents();
     }
 
     /// Notes a fault, once.
@@ -110,43 +189,77 @@ impl Evidence {
         }
     }
 
-    /// No slot of a device is two pods', and no device is given away whole and in slots.
-    fn check_devices(&mut self) {
-        /// A slot, or the whole device, and the pod that has it.
-        type Holder = (Option<u32>, String);
-        let mut holders: BTreeMap<(String, String), Vec<Holder>> = BTreeMap::new();
-        for pod in self.pods.values().filter(|pod| pod.holds()) {
-            let Some(decision) = &pod.decision else { continue };
-            let node = pod.node.clone().unwrap_or_default();
-            for slot in decision.containers.iter().flat_map(|container| &container.devices) {
-                let device = (node.clone(), slot.uuid.clone());
-                holders.entry(device).or_default().push((slot.slot, pod.name.clone()));
-            }
+    /// Whether all of a gang's pods have devices, or none of them.
+    fn check_gang(&mut self, attempt: (u32, u32)) {
+        let of = self.pods.values().filter(|pod| pod.attempt() == Some(attempt));
+        let (mut members, mut held, mut done) = (0, 0, 0);
+        for pod in of {
+            members = pod.decision.as_ref().map_or(0, |decision| decision.members);
+            held += u32::from(pod.holds() && !pod.deleting);
+            done += u32::from(pod.phase == "Succeeded");
         }
-        let mut faults = Vec::new();
-        for ((node, device), on) in holders {
-            let whole = on.iter().any(|(slot, _)| slot.is_none());
-            let mut slots: Vec<_> = on.iter().map(|(slot, _)| slot).collect();
-            slots.sort();
-            slots.dedup();
-            if on.len() > 1 && (whole || slots.len() < on.len()) {
-                let names: Vec<&str> = on.iter().map(|(_, name)| name.as_str()).collect();
-                faults.push(format!("{} hold one device of {node}: {device}", names.join(" and ")));
-            }
+        let gang = self.gangs.entry(attempt).or_default();
+        gang.whole |= held + done >= members;
+        if held > 0 && held + done < members {
+            gang.since.get_or_insert_with(Instant::now);
+        } else if let Some(since) = gang.since.take() {
+            gang.longest = gang.longest.max(since.elapsed());
         }
-        faults.into_iter().for_each(|what| self.fault(what));
     }
 
-    /// Bound pods of each attempt, by epoch and attempt, beside how many it has.
-    pub fn attempts(&self) -> BTreeMap<(u32, u32), (u32, Vec<&PodSeen>)> {
-        let mut attempts: BTreeMap<(u32, u32), (u32, Vec<&PodSeen>)> = BTreeMap::new();
+    /// By the decisions: no slot of a device is two pods', and no device is given away whole and in
+    /// slots.
+    fn check_decisions(&mut self) {
+        let mut holders = Holders::default();
         for pod in self.pods.values().filter(|pod| pod.holds()) {
-            let Some(decision) = &pod.decision else { continue };
-            let entry = attempts.entry((decision.epoch, decision.attempt)).or_default();
-            entry.0 = decision.members;
-            entry.1.push(pod);
+            let node = pod.node.as_deref().unwrap_or_default();
+            pod.slots().for_each(|slot| holders.add(node, slot, &pod.name));
         }
-        attempts
+        holders.twice().into_iter().for_each(|what| self.fault(what));
+    }
+
+    /// By the nodes' agents: the same, for pods of other schedulers, too; and each pod of ours has the
+    /// devices that were decided for it.
+    fn check_agents(&mut self) {
+        let (mut holders, mut faults) = (Holders::default(), Vec::new());
+        for (node, held) in &self.held {
+            for allocation in held {
+                let pod = self.pods.get(&allocation.pod_uid);
+                let name = pod.map_or(allocation.pod_uid.as_str(), |pod| pod.name.as_str());
+                allocation.devices.iter().for_each(|slot| holders.add(node, slot, name));
+                let decided: Option<BTreeSet<&DeviceSlot>> =
+                    pod.filter(|pod| pod.decision.is_some()).map(|pod| pod.slots().collect());
+                if decided.is_some_and(|decided| decided != allocation.devices.iter().collect()) {
+                    faults.push(format!("{name} has other devices than were decided for it"));
+                }
+            }
+        }
+        faults.extend(holders.twice());
+        faults.into_iter().for_each(|what| self.fault(what));
+    }
+}
+
+/// Who is on which device: a slot, or all of it.
+#[derive(Default)]
+struct Holders<'a>(BTreeMap<(&'a str, &'a str), Vec<(Option<u32>, &'a str)>>);
+
+impl<'a> Holders<'a> {
+    fn add(&mut self, node: &'a str, slot: &'a DeviceSlot, pod: &'a str) {
+        self.0.entry((node, &slot.uuid)).or_default().push((slot.slot, pod));
+    }
+
+    /// Devices that were given away twice.
+    fn twice(self) -> Vec<String> {
+        let mut twice = Vec::new();
+        for ((node, device), on) in self.0 {
+            let whole = on.iter().any(|(slot, _)| slot.is_none());
+            let slots: BTreeSet<_> = on.iter().map(|(slot, _)| slot).collect();
+            if on.len() > 1 && (whole || slots.len() < on.len()) {
+                let pods: Vec<&str> = on.iter().map(|&(_, pod)| pod).collect();
+                twice.push(format!("{} hold one device of {node}: {device}", pods.join(" and ")));
+            }
+        }
+        twice
     }
 }
 
@@ -158,37 +271,76 @@ impl Watching {
 
     /// Ends the watch.
     pub async fn end(self) -> Evidence {
-        self.task.abort();
-        let _ = self.task.await;
+        for task in self.tasks {
+            task.abort();
+            let _ = task.await;
+        }
         lock(&self.seen).clone()
     }
+}
+
+/// Namespace and name.
+fn called(pod: &Pod) -> String {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    format!("{}/{}", text(&pod.metadata.namespace), text(&pod.metadata.name))
 }
 
 fn lock(seen: &Mutex<Evidence>) -> std::sync::MutexGuard<'_, Evidence> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn follow(pods: Api<Pod>, mut version: String, seen: Arc<Mutex<Evidence>>) {
-    use futures_util::StreamExt;
-    loop {
-        let Ok(stream) = pods.watch(&WatchParams::default(), &version).await else {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            continue;
-        };
+/// Shows every object of a kind to the evidence, as it is and when it is gone; returns when they have
+/// been listed.
+async fn follow<K>(
+    client: &Client,
+    seen: &Arc<Mutex<Evidence>>,
+    see: fn(&mut Evidence, &K, bool),
+) -> JoinHandle<()>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let all: Api<K> = Api::all(client.clone());
+    let (seen, listed) = (seen.clone(), Arc::new(Notify::new()));
+    let first = listed.clone();
+    let task = tokio::spawn(async move {
+        let stream = watcher(all, watcher::Config::default()).default_backoff();
         let mut stream = std::pin::pin!(stream);
+        let mut known: BTreeMap<String, K> = BTreeMap::new();
+        let mut there = BTreeSet::new();
+        let uid = |object: &K| object.meta().uid.clone().unwrap_or_default();
         while let Some(event) = stream.next().await {
+            let mut seen = lock(&seen);
             match event {
-                Ok(WatchEvent::Added(pod) | WatchEvent::Modified(pod)) => {
-                    version = pod.metadata.resource_version.clone().unwrap_or_default();
-                    lock(&seen).see(&pod, false);
+                Ok(watcher::Event::Init) => there.clear(),
+                Ok(watcher::Event::Apply(object)) => {
+                    see(&mut seen, &object, false);
+                    known.insert(uid(&object), object);
                 }
-                Ok(WatchEvent::Deleted(pod)) => {
-                    version = pod.metadata.resource_version.clone().unwrap_or_default();
-                    lock(&seen).see(&pod, true);
+                Ok(watcher::Event::InitApply(object)) => {
+                    there.insert(uid(&object));
+                    see(&mut seen, &object, false);
+                    known.insert(uid(&object), object);
                 }
-                Ok(WatchEvent::Bookmark(mark)) => version = mark.metadata.resource_version,
-                Ok(WatchEvent::Error(_)) | Err(_) => break,
+                Ok(watcher::Event::Delete(object)) => {
+                    known.remove(&uid(&object));
+                    see(&mut seen, &object, true);
+                }
+                Ok(watcher::Event::InitDone) => {
+                    known.retain(|uid, object| {
+                        let still = there.contains(uid);
+                        if !still {
+                            see(&mut seen, object, true);
+                        }
+                        still
+                    });
+                    listed.notify_one();
+                }
+                // The watch is taken up again, after a pause.
+                Err(_) => {}
             }
         }
-    }
+    });
+    let listed = tokio::time::timeout(Duration::from_secs(60), first.notified());
+    listed.await.expect("they are listed");
+    task
 }

@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 pub struct PodDraft {
     name: String,
     annotations: Map<String, Value>,
-    labels: Map<String, Value>,
     requests: Map<String, Value>,
     limits: Map<String, Value>,
     spec: Map<String, Value>,
@@ -25,7 +24,6 @@ impl PodDraft {
         PodDraft {
             name: name.to_owned(),
             annotations: Map::new(),
-            labels: Map::new(),
             requests: Map::new(),
             limits: Map::new(),
             spec: spec.as_object().cloned().unwrap_or_default(),
@@ -77,18 +75,20 @@ impl PodDraft {
         self
     }
 
-    /// With a label.
-    #[must_use]
-    pub fn label(mut self, key: &str, value: &str) -> PodDraft {
-        self.labels.insert(key.to_owned(), json!(value));
-        self
-    }
-
-    /// With a field of the specification.
+    /// With a field of its specification.
     #[must_use]
     pub fn spec(mut self, key: &str, value: Value) -> PodDraft {
         self.spec.insert(key.to_owned(), value);
         self
+    }
+
+    /// The pod itself, without a controller.
+    pub fn pod(&self) -> Value {
+        let mut pod = self.template();
+        pod["apiVersion"] = json!("v1");
+        pod["kind"] = json!("Pod");
+        pod["metadata"]["name"] = json!(self.name);
+        pod
     }
 
     fn template(&self) -> Value {
@@ -96,17 +96,8 @@ impl PodDraft {
         let resources = json!({ "requests": self.requests, "limits": self.limits });
         let container = json!({ "name": "main", "image": "train", "resources": resources });
         spec.insert("containers".to_owned(), json!([container]));
-        let metadata = json!({ "annotations": self.annotations, "labels": self.labels });
+        let metadata = json!({ "annotations": self.annotations });
         json!({ "metadata": metadata, "spec": spec })
-    }
-
-    /// The pod itself.
-    pub fn pod(&self) -> Value {
-        let mut pod = self.template();
-        pod["apiVersion"] = json!("v1");
-        pod["kind"] = json!("Pod");
-        pod["metadata"]["name"] = json!(self.name);
-        pod
     }
 }
 
@@ -154,9 +145,4 @@ pub fn quota_with(name: &str, namespace: &str, gpus: &Value, more: &Value) -> Va
         "metadata": { "name": name },
         "spec": spec,
     })
-}
-
-/// A TenantQuota of one namespace: so many GPUs of every type.
-pub fn quota(name: &str, namespace: &str, gpus: u32) -> Value {
-    quota_with(name, namespace, &json!({ "*": gpus }), &json!({}))
 }

@@ -1,7 +1,7 @@
 //! A script of the lab, on a real cluster: a second of the script is a second.
 
-use crate::bed::{Bed, wait};
-use crate::decisions::{Decided, decided, expected, matches};
+use crate::bed::Bed;
+use crate::decisions::{decided, expected, matches};
 use crate::evidence::Evidence;
 use crate::objects::{JobDraft, PodDraft, quota_with};
 use crate::scheduler::Scheduler;
@@ -9,7 +9,7 @@ use crate::script::{Line, lines};
 use deepshare_testbed::{NodeSimulator, NodeSpec};
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,8 +20,6 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 
 /// What became of a script.
 pub struct Played {
-    /// What the cluster decided, in order.
-    pub decided: Vec<Decided>,
     /// What the API server's objects showed all along.
     pub evidence: Evidence,
     /// The scheduler, stopped; its log is there as long as this is.
@@ -40,11 +38,11 @@ pub async fn play(bed: &Bed, program: &str, path: &Path) -> Result<Played, Strin
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().replace('_', "-");
     let lines = lines(&text);
     let mut player = Player::new(bed, &stem);
-    player.prepare(&lines).await?;
+    player.prepare(&lines).await;
     let evidence = Evidence::watch(&bed.admin).await;
     let settings = player.settings(&lines);
     let mut scheduler = Scheduler::start(bed, program, &settings);
-    player.until_ready(&scheduler).await;
+    scheduler.until_ready().await;
     let begun = Instant::now();
     for line in &lines {
         tokio::time::sleep(line.at.saturating_sub(begun.elapsed())).await;
@@ -59,7 +57,7 @@ pub async fn play(bed: &Bed, program: &str, path: &Path) -> Result<Played, Strin
     }
     let decided = decided(&scheduler.event_log()).map_err(|error| error.to_string())?;
     matches(&expected(&text), &decided).map_err(|what| format!("{}: {what}", path.display()))?;
-    Ok(Played { decided, evidence, scheduler })
+    Ok(Played { evidence, scheduler })
 }
 
 struct Player<'a> {
@@ -71,6 +69,8 @@ struct Player<'a> {
     /// The tenant of each job.
     jobs: BTreeMap<String, String>,
     slow_stops: BTreeMap<String, String>,
+    /// Jobs of the script that are pods of another scheduler.
+    strangers: BTreeSet<String>,
 }
 
 impl<'a> Player<'a> {
@@ -83,11 +83,12 @@ impl<'a> Player<'a> {
             spaces: BTreeSet::new(),
             jobs: BTreeMap::new(),
             slow_stops: BTreeMap::new(),
+            strangers: BTreeSet::new(),
         }
     }
 
     /// What has to be there before the first second, and what each job will do in its life.
-    async fn prepare(&mut self, lines: &[Line]) -> Result<(), String> {
+    async fn prepare(&mut self, lines: &[Line]) {
         for line in lines {
             match line.verb.as_str() {
                 "cluster" if line.at.is_zero() => self.cluster(line).await,
@@ -98,10 +99,10 @@ impl<'a> Player<'a> {
                     let seconds = seconds.as_secs_f64().to_string();
                     self.slow_stops.insert(line.word(0).to_owned(), seconds);
                 }
+                "found" => _ = self.strangers.insert(line.word(0).to_owned()),
                 _ => {}
             }
         }
-        Ok(())
     }
 
     fn settings(&self, lines: &[Line]) -> String {
@@ -124,13 +125,6 @@ impl<'a> Player<'a> {
         let text = json!({ "version": 1, "keeps": pairs }).to_string();
         std::fs::write(&file, text).expect("the retention file");
         format!("[retentions]\nfile = {file:?}\n")
-    }
-
-    async fn until_ready(&self, scheduler: &Scheduler) {
-        wait("the scheduler knows the cluster", async || {
-            scheduler.said().contains("scheduling begins").then_some(())
-        })
-        .await;
     }
 
     fn namespace(&self, tenant: &str) -> String {
@@ -205,8 +199,14 @@ impl<'a> Player<'a> {
             "tenant" if !line.at.is_zero() => self.tenant(line).await,
             "policy" if line.word(0) == "deepshare" && line.values.is_empty() => {}
             "cluster" | "tenant" | "predict" | "truth" | "slow-stop" | "run" | "show"
-            | "explain" | "reject" => {}
+            | "explain" | "refuse-eviction" => {}
             "submit" => self.submit(line).await,
+            "found" => self.found(line).await,
+            "finish" => {
+                let pods = self.bed.pods(&self.namespace(&self.jobs[line.word(0)]));
+                let now = DeleteParams::default().grace_period(0);
+                pods.delete(line.word(0), &now).await.expect("a pod goes");
+            }
             "cancel" => {
                 let jobs = self.jobs_of(line.word(0));
                 jobs.delete(line.word(0), &DeleteParams::background()).await.expect("a Job goes");
@@ -288,8 +288,29 @@ impl<'a> Player<'a> {
         if pods > 1 {
             pod = pod.deepshare("gang-size", &pods.to_string());
         }
-        self.jobs.insert(name, tenant);
+        self.jobs.insert(name.clone(), tenant);
+        if self.strangers.contains(&name) {
+            let mut pod = pod.spec("schedulerName", json!("another")).pod();
+            pod["metadata"]["namespace"] = json!(namespace);
+            return self.bed.create(pod).await;
+        }
         self.bed.create(JobDraft { pod, pods }.job(&namespace)).await;
+    }
+
+    /// Another scheduler binds its pod, and leaves the choice of devices to the node.
+    async fn found(&self, line: &Line) {
+        let (name, on) = (line.word(0), line.words.last().map_or("", String::as_str));
+        let node = self.node(on.split('.').next().unwrap_or(on));
+        let binding = json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": { "name": name },
+            "target": { "apiVersion": "v1", "kind": "Node", "name": node },
+        });
+        let pods = self.bed.pods(&self.namespace(&self.jobs[name]));
+        pods.create_subresource::<Value, Value>("binding", name, &PostParams::default(), &binding)
+            .await
+            .expect("a pod is bound");
     }
 
     fn jobs_of(&self, job: &str) -> Api<Job> {

@@ -1,10 +1,15 @@
 //! The scheduler as a process of its own.
 
-use crate::bed::Bed;
+use crate::bed::{Bed, wait};
+use crate::gate::Gate;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// For a process to end.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running scheduler, and where it writes.
 pub struct Scheduler {
@@ -12,7 +17,6 @@ pub struct Scheduler {
     program: PathBuf,
     kubeconfig: PathBuf,
     folder: TempDir,
-    runs: u32,
 }
 
 impl Scheduler {
@@ -21,80 +25,79 @@ impl Scheduler {
     /// # Panics
     /// If it cannot be started.
     pub fn start(bed: &Bed, program: &str, settings: &str) -> Scheduler {
-        let folder = TempDir::new().expect("a folder for the scheduler");
-        std::fs::write(folder.path().join("settings.toml"), settings).expect("its settings");
-        let mut scheduler = Scheduler {
-            child: None,
-            program: program.into(),
-            kubeconfig: bed.kubeconfig.clone(),
-            folder,
-            runs: 0,
-        };
-        scheduler.run_again();
-        scheduler
+        Scheduler::launch(&bed.kubeconfig, program, settings)
     }
 
-    /// Starts it again after it has ended, with a fresh event log.
+    /// The same, with a gate between it and the API server.
     ///
     /// # Panics
     /// If it cannot be started.
-    pub fn run_again(&mut self) {
-        self.child = None;
-        self.runs += 1;
-        let errors = std::fs::File::create(self.errors_file()).expect("a file for its log");
-        let settings = self.settings_file();
+    pub fn start_behind(gate: &Gate, program: &str, settings: &str) -> Scheduler {
+        Scheduler::launch(&gate.kubeconfig(), program, settings)
+    }
+
+    fn launch(kubeconfig: &Path, program: &str, settings: &str) -> Scheduler {
+        let folder = TempDir::new().expect("a folder for the scheduler");
+        let log = events(folder.path());
+        let settings = format!("listen = \"127.0.0.1:0\"\n{settings}\n[log]\nfolder = {log:?}\n");
+        std::fs::write(folder.path().join("settings.toml"), settings).expect("its settings");
+        let (program, kubeconfig) = (program.into(), kubeconfig.to_owned());
+        let mut scheduler = Scheduler { child: None, program, kubeconfig, folder };
+        scheduler.start_again();
+        scheduler
+    }
+
+    /// Starts it once more after it has ended: another process with the same settings, whose event log
+    /// goes on in the same folder.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start_again(&mut self) {
+        let said = errors(self.folder.path());
+        let said = File::create(said).expect("a file for what it says");
         let child = Command::new(&self.program)
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
             .arg("--settings")
-            .arg(settings)
+            .arg(self.folder.path().join("settings.toml"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(errors)
+            .stderr(said)
             .spawn();
         self.child = Some(child.expect("the scheduler starts"));
     }
 
-    /// The settings of this run: those given, its own log folder, any port.
-    fn settings_file(&self) -> PathBuf {
-        let given = std::fs::read_to_string(self.folder.path().join("settings.toml"));
-        let given = given.unwrap_or_default();
-        let path = self.folder.path().join(format!("settings-{}.toml", self.runs));
-        let log = self.event_log();
-        let text = format!("listen = \"127.0.0.1:0\"\n{given}\n[log]\nfolder = {log:?}\n");
-        std::fs::write(&path, text).expect("its settings");
-        path
+    /// Waits until it leads and knows the cluster.
+    ///
+    /// # Panics
+    /// If it does not within a minute.
+    pub async fn until_ready(&self) {
+        wait("the scheduler knows the cluster", async || {
+            self.said().contains("scheduling begins").then_some(())
+        })
+        .await;
     }
 
-    fn errors_file(&self) -> PathBuf {
-        self.folder.path().join(format!("scheduler-{}.log", self.runs))
-    }
-
-    /// The event log of the current run.
+    /// Its event log.
     pub fn event_log(&self) -> PathBuf {
-        self.folder.path().join(format!("events-{}", self.runs))
+        events(self.folder.path())
     }
 
-    /// Event logs of all runs so far.
-    pub fn event_logs(&self) -> Vec<PathBuf> {
-        let runs = 1..=self.runs;
-        let all = runs.map(|run| self.folder.path().join(format!("events-{run}")));
-        all.filter(|log| log.exists()).collect()
-    }
-
-    /// A folder for files of the test.
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// What it said so far.
+    /// What it said so far, since it was started last.
     pub fn said(&self) -> String {
-        std::fs::read_to_string(self.errors_file()).unwrap_or_default()
+        std::fs::read_to_string(errors(self.folder.path())).unwrap_or_default()
     }
 
-    /// The process id.
-    pub fn id(&self) -> u32 {
-        self.child.as_ref().map_or(0, Child::id)
+    /// Memory that it holds, in bytes.
+    ///
+    /// # Panics
+    /// If the system does not say: Linux does.
+    pub fn resident_bytes(&self) -> usize {
+        let id = self.child.as_ref().expect("the scheduler was started").id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("its status");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+        kib.expect("its memory in KiB") * 1_024
     }
 
     /// Kills it on the spot.
@@ -107,24 +110,59 @@ impl Scheduler {
         child.wait().expect("the scheduler ends");
     }
 
+    /// Stops it in the middle of whatever it does, until [`Scheduler::resume`].
+    pub fn pause(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets it go on where it was stopped.
+    pub fn resume(&self) {
+        self.signal("CONT");
+    }
+
     /// Asks it to stop and waits until it has.
     ///
     /// # Panics
-    /// If it does not stop within ten seconds.
-    pub fn stop(&mut self) -> ExitStatus {
-        let Some(mut child) = self.child.take() else { return ExitStatus::default() };
-        let id = child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status();
-        assert!(asked.is_ok_and(|status| status.success()), "kill -TERM {id}");
+    /// If it does not stop within half a minute.
+    pub fn stop(&mut self) {
+        if self.child.is_some() {
+            self.signal("TERM");
+            self.ended();
+        }
+    }
+
+    /// Waits until it has ended by itself.
+    ///
+    /// # Panics
+    /// If it does not end within half a minute.
+    pub fn ended(&mut self) -> ExitStatus {
+        let mut child = self.child.take().expect("the scheduler was started");
         let begun = Instant::now();
         loop {
             if let Some(status) = child.try_wait().expect("the scheduler can be waited for") {
                 return status;
             }
-            assert!(begun.elapsed() < Duration::from_secs(10), "it does not stop: {}", self.said());
+            if begun.elapsed() > PATIENCE {
+                self.child = Some(child);
+                panic!("the scheduler does not end");
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.as_ref().expect("the scheduler was started").id().to_string();
+        let sent = Command::new("kill").args([&format!("-{name}"), &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill -{name} {id}");
+    }
+}
+
+fn events(folder: &Path) -> PathBuf {
+    folder.join("events")
+}
+
+fn errors(folder: &Path) -> PathBuf {
+    folder.join("scheduler.log")
 }
 
 impl Drop for Scheduler {

@@ -31,7 +31,7 @@ async fn the_cluster_decides_as_the_lab_does() {
         match play(&bed, SCHEDULER, &script).await {
             Err(what) => wrong.push(what),
             Ok(played) => {
-                let faults = &played.evidence.faults;
+                let faults = [played.evidence.faults, played.evidence.rejected].concat();
                 if !faults.is_empty() {
                     wrong.push(format!("{name}: {}", faults.join("; ")));
                 }
