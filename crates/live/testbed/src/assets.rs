@@ -51,6 +51,9 @@ pub enum AssetsError {
         /// To where.
         cache: PathBuf,
     },
+    /// `DEEPSHARE_KUBERNETES` asks for a version that there is not.
+    #[error("{variable}: {0}", variable = KubernetesVersion::VARIABLE)]
+    Version(String),
     /// There is nowhere to build to.
     #[error("no folder to keep Kubernetes in: set DEEPSHARE_CACHE, XDG_CACHE_HOME or HOME")]
     NoCache,

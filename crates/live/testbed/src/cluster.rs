@@ -1,4 +1,4 @@
-//! A cluster that runs on between commands: `up`, `status` and `down`.
+//! A cluster that runs on between commands: `up`, `env`, `status` and `down`.
 
 use crate::assets::{Assets, AssetsError, KubernetesVersion};
 use crate::control_plane::{ControlPlane, ControlPlaneError, Options, PidFile, User, client};
@@ -60,6 +60,9 @@ pub enum ClusterError {
     /// The folder is somebody else's.
     #[error("{} is not empty and holds no cluster: name another folder with --dir", .0.display())]
     NotOurs(PathBuf),
+    /// There is nothing to point a shell to.
+    #[error("no cluster runs in {}: bring one up first", .0.display())]
+    Absent(PathBuf),
     /// A file cannot be read or written.
     #[error("cannot {doing} {}: {error}", path.display())]
     Io {
@@ -175,6 +178,35 @@ pub async fn status(folder: &Path) -> Result<String, ClusterError> {
     Ok(text + &usage(folder, &record))
 }
 
+/// Commands for a POSIX shell that point it to the cluster: the variables `DEEPSHARE_CLUSTER` and
+/// `KUBECONFIG`, and `kubectl` on the `PATH` if it is among the programs.
+///
+/// # Errors
+/// If no cluster runs in the folder.
+pub fn environment(folder: &Path) -> Result<String, ClusterError> {
+    let absent = || ClusterError::Absent(folder.to_owned());
+    let record = read(folder)?.ok_or_else(absent)?;
+    if !record.processes.iter().any(PidFile::runs) {
+        return Err(absent());
+    }
+    let folder = folder.canonicalize().map_err(io("open", folder))?;
+    let mut text = format!(
+        "export DEEPSHARE_CLUSTER={}\nexport KUBECONFIG={}",
+        quoted(&folder),
+        quoted(&folder.join("admin.kubeconfig"))
+    );
+    if record.assets.join("kubectl").is_file() {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\nexport PATH={}:\"$PATH\"", quoted(&record.assets));
+    }
+    Ok(text)
+}
+
+/// A path as one word of a shell, whatever is in it.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
 /// Ends everything and removes the folder.
 ///
 /// # Errors
@@ -271,4 +303,34 @@ fn write(folder: &Path, record: &Record) -> Result<(), ClusterError> {
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ClusterError {
     let path = path.to_owned();
     move |error| ClusterError::Io { doing, path, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_is_pointed_to_a_running_cluster_whatever_its_path_is() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("it's here");
+        let none = environment(&folder).unwrap_err().to_string();
+        assert!(none.contains("it's here: bring one up first"), "{none}");
+
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("kubectl"), "").unwrap();
+        let program = std::env::current_exe().unwrap();
+        let ourselves = PidFile { name: "this test".into(), pid: std::process::id(), program };
+        let record =
+            Record { assets: folder.clone(), processes: vec![ourselves], ..Record::default() };
+        write(&folder, &record).unwrap();
+        let script = environment(&folder).unwrap() + "\nprintf '%s\\n' \"$KUBECONFIG\" \"$PATH\"";
+        let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        let said = String::from_utf8(shell.stdout).unwrap();
+        let folder = folder.canonicalize().unwrap();
+        let mut lines = said.lines();
+        assert_eq!(lines.next(), folder.join("admin.kubeconfig").to_str());
+        assert!(
+            lines.next().unwrap().starts_with(&format!("{}/it's here:", home.path().display()))
+        );
+    }
 }

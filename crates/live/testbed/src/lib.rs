@@ -14,12 +14,14 @@ pub use assets::{Assets, AssetsError, KubernetesVersion};
 pub use control_plane::{ControlPlane, ControlPlaneError, Options, User};
 pub use nodes::{GpuResource, NodeSimulator, NodeSpec};
 
-/// What is wrong with the test environment, as far as tests may be left out for it.
+/// The programs that tests run against, of the version that `DEEPSHARE_KUBERNETES` asks for; `None`,
+/// with a word of why, where there are none and tests may be left out for it.
 ///
 /// # Errors
-/// If the programs are missing and cannot be built, and `DEEPSHARE_REQUIRE_CLUSTER` is 1.
+/// If the programs are missing and cannot be built, and `DEEPSHARE_REQUIRE_CLUSTER` is 1; whatever
+/// goes wrong in a build.
 pub fn assets_or_skip() -> Result<Option<Assets>, AssetsError> {
-    match Assets::find_or_build(KubernetesVersion::default()) {
+    match Assets::find_or_build(KubernetesVersion::asked()?) {
         Ok(assets) => Ok(Some(assets)),
         Err(missing @ AssetsError::GoMissing { .. }) => {
             if std::env::var("DEEPSHARE_REQUIRE_CLUSTER").is_ok_and(|value| value == "1") {

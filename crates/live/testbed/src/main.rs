@@ -25,18 +25,16 @@ struct Cli {
 enum Command {
     /// Build the programs of Kubernetes, unless they are there already, and say where they are.
     Build {
-        /// Version of Kubernetes: 1.34, 1.35, 1.36 or 1.37.
-        #[arg(long, default_value_t, value_name = "V")]
-        kubernetes: KubernetesVersion,
+        #[command(flatten)]
+        version: Version,
     },
     /// Bring a cluster up and leave it running. The programs of Kubernetes come from
     /// KUBEBUILDER_ASSETS if that is set, else they are built once with Go.
     Up {
         #[command(flatten)]
         place: Place,
-        /// Version of Kubernetes: 1.34, 1.35, 1.36 or 1.37. What KUBEBUILDER_ASSETS holds wins.
-        #[arg(long, default_value_t, value_name = "VERSION")]
-        kubernetes: KubernetesVersion,
+        #[command(flatten)]
+        version: Version,
         /// YAML file, or folder of such, to apply; in the order given.
         #[arg(long = "manifest", value_name = "PATH")]
         manifests: Vec<PathBuf>,
@@ -48,6 +46,12 @@ enum Command {
         node_monitor_grace: u64,
         #[command(flatten)]
         nodes: Nodes,
+    },
+    /// Print what points a shell to the cluster: eval "$(deepshare-testbed env)" sets KUBECONFIG,
+    /// DEEPSHARE_CLUSTER, and PATH so that kubectl is found.
+    Env {
+        #[command(flatten)]
+        place: Place,
     },
     /// Say what runs.
     Status {
@@ -70,9 +74,16 @@ enum Command {
 }
 
 #[derive(Debug, Args)]
+struct Version {
+    /// Version of Kubernetes: 1.34, 1.35, 1.36 or 1.37. What KUBEBUILDER_ASSETS holds wins.
+    #[arg(long, env = KubernetesVersion::VARIABLE, default_value_t, value_name = "VERSION")]
+    kubernetes: KubernetesVersion,
+}
+
+#[derive(Debug, Args)]
 struct Place {
     /// Folder of the cluster; by default one in the user's cache.
-    #[arg(long = "dir", value_name = "DIR")]
+    #[arg(long = "dir", env = "DEEPSHARE_CLUSTER", value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
@@ -194,7 +205,7 @@ async fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
-        Command::Up { place, kubernetes, manifests, kube_scheduler, node_monitor_grace, nodes } => {
+        Command::Up { place, version, manifests, kube_scheduler, node_monitor_grace, nodes } => {
             nodes.clone().spec().check()?;
             let options = Options {
                 kube_scheduler_qps: kube_scheduler,
@@ -203,7 +214,7 @@ async fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
             };
             let request = Request {
                 folder: place.folder()?,
-                version: kubernetes,
+                version: version.kubernetes,
                 nodes: nodes.count,
                 simulator: nodes.arguments(),
                 manifests,
@@ -211,10 +222,11 @@ async fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
             };
             Ok(cluster::up(request).await?)
         }
-        Command::Build { kubernetes } => {
-            let assets = Assets::find_or_build(kubernetes)?;
+        Command::Build { version } => {
+            let assets = Assets::find_or_build(version.kubernetes)?;
             Ok(format!("the programs of Kubernetes are in {}", assets.folder().display()))
         }
+        Command::Env { place } => Ok(cluster::environment(&place.folder()?)?),
         Command::Status { place } => Ok(cluster::status(&place.folder()?).await?),
         Command::Down { place } => Ok(cluster::down(&place.folder()?)?),
         Command::Nodes { kubeconfig, nodes } => {

@@ -1,5 +1,6 @@
 //! Which Kubernetes, and which etcd beside it.
 
+use super::AssetsError;
 use std::fmt;
 use std::str::FromStr;
 
@@ -23,6 +24,20 @@ pub enum KubernetesVersion {
 impl KubernetesVersion {
     /// All of them, oldest first.
     pub const ALL: [KubernetesVersion; 4] = [Self::V1_34, Self::V1_35, Self::V1_36, Self::V1_37];
+
+    /// The variable of the environment that says which one tests and commands use.
+    pub const VARIABLE: &str = "DEEPSHARE_KUBERNETES";
+
+    /// The one that [`Self::VARIABLE`] asks for, or the default.
+    ///
+    /// # Errors
+    /// If what it asks for is not served here.
+    pub fn asked() -> Result<KubernetesVersion, AssetsError> {
+        match std::env::var_os(Self::VARIABLE).filter(|set| !set.is_empty()) {
+            None => Ok(KubernetesVersion::default()),
+            Some(text) => text.to_string_lossy().parse().map_err(AssetsError::Version),
+        }
+    }
 
     /// The minor version's number, as in 36.
     pub fn minor(self) -> u32 {
