@@ -128,7 +128,11 @@ impl Index {
                         gathered.len(),
                         group.size
                     );
+                    let first = gathered.len() == 1;
                     self.say(uid, "GangIncomplete", &message);
+                    if first {
+                        self.announce(uid, "GangIncomplete", &message, false);
+                    }
                     return;
                 }
                 let pods = self.gathering.remove(&key).unwrap_or_default();
