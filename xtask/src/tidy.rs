@@ -8,6 +8,7 @@ mod committed;
 mod core_bans;
 mod layout;
 mod links;
+mod named_tests;
 mod rings;
 mod source;
 mod tree;
@@ -78,6 +79,7 @@ fn check(root: &Path) -> Result<(Tree, Vec<Violation>), Failure> {
     violations.extend(core_bans::check(&tree));
     violations.extend(layout::check(&tree));
     violations.extend(links::check(&tree));
+    violations.extend(named_tests::check(&tree));
     violations.extend(committed::check(&tree));
     violations.sort();
     violations.dedup();

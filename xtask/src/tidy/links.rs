@@ -94,7 +94,7 @@ fn links(text: &str) -> Vec<Link> {
 }
 
 /// Lines outside fenced code, numbered from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
         let fence = line.trim_start().starts_with("```");
@@ -109,7 +109,7 @@ fn without_code(line: &str) -> String {
 
 /// The path from the root that `target`, written in the file `from`, stands for. `None` outside
 /// the root.
-fn resolve(from: &str, target: &str) -> Option<String> {
+pub(super) fn resolve(from: &str, target: &str) -> Option<String> {
     if target.is_empty() {
         return Some(from.to_owned());
     }

@@ -4,8 +4,8 @@
 use crate::cluster::World;
 use crate::objects::pod;
 
-/// kubernetes-sigs/kueue#9715: with thousands waiting the queue was begun anew before the one that fits was
-/// reached.
+/// kubernetes-sigs/kueue#9715: with thousands waiting the queue was begun anew before the one that
+/// fits was reached.
 #[test]
 fn the_one_that_fits_is_found_behind_a_thousand_that_do_not() {
     let mut world = World::with(1, 4, &[("a", 4), ("b", 4)]);
@@ -21,7 +21,8 @@ fn the_one_that_fits_is_found_behind_a_thousand_that_do_not() {
     assert_eq!(world.running("b/wide"), 0);
 }
 
-/// kubernetes-sigs/kueue#2270: whoever did not fit was tried again and again, though nothing had changed.
+/// kubernetes-sigs/kueue#2270: whoever did not fit was tried again and again, though nothing had
+/// changed.
 #[test]
 fn who_waits_is_not_tried_again_while_nothing_happens() {
     let mut world = World::with(1, 1, &[("a", 1), ("b", 1)]);
@@ -37,8 +38,8 @@ fn who_waits_is_not_tried_again_while_nothing_happens() {
     assert!(more <= 10, "{more} steps in ten minutes in which nothing happened");
 }
 
-/// volcano-sh/volcano#5805: a gang that had lost a node stayed below its least number, on devices that nobody
-/// else could have.
+/// volcano-sh/volcano#5805: a gang that had lost a node stayed below its least number, on devices
+/// that nobody else could have.
 #[test]
 fn a_gang_that_lost_a_node_gives_the_rest_back_and_returns_as_a_whole() {
     let mut world = World::with(2, 2, &[("a", 8)]);

@@ -1,0 +1,135 @@
+//! What every complaint needs: the cluster for itself, and objects in a few words.
+
+use deepshare_e2e::{Bed, Evidence, JobDraft, PodDraft, Scheduler, Stage, wait};
+use deepshare_kube_api::{GpuNode, TenantQuota};
+use deepshare_testbed::NodeSpec;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::{Value, json};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use tokio::runtime::Runtime;
+use tokio::sync::OnceCell;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_scheduler-under-test");
+
+/// One control plane for all complaints. It ends with this process.
+static BED: OnceCell<Option<Bed>> = OnceCell::const_new();
+/// Its clients live on one runtime.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime"));
+/// Whose turn it is: a scheduler sees every node.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs a test that has the cluster for itself; skips it where there can be none.
+pub fn on_a_cluster(test: impl AsyncFnOnce(&'static Bed)) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    RUNTIME.block_on(async {
+        let Some(bed) = BED.get_or_init(Bed::start).await else { return };
+        remove_leftovers(bed).await;
+        test(bed).await;
+    });
+}
+
+/// What a test that failed has left.
+async fn remove_leftovers(bed: &Bed) {
+    let (how, all) = (DeleteParams::default(), ListParams::default());
+    let quotas: Api<TenantQuota> = Api::all(bed.admin.clone());
+    quotas.delete_collection(&how, &all).await.expect("quotas are deleted");
+    let nodes: Api<Node> = Api::all(bed.admin.clone());
+    nodes.delete_collection(&how, &all).await.expect("nodes are deleted");
+    let gpus: Api<GpuNode> = Api::all(bed.admin.clone());
+    gpus.delete_collection(&how, &all).await.expect("GpuNodes are deleted");
+}
+
+/// So many nodes of so many GPUs.
+pub fn nodes(count: usize, gpus: usize) -> NodeSpec {
+    NodeSpec { count, gpus, ..NodeSpec::default() }
+}
+
+/// A scheduler that knows the cluster.
+pub async fn scheduling(bed: &Bed, settings: &str) -> Scheduler {
+    let scheduler = Scheduler::start(bed, PROGRAM, settings);
+    scheduler.until_ready().await;
+    scheduler
+}
+
+/// Ends a test: what is always true was true, and no node refused a pod.
+pub async fn end(stage: Stage<'_>, scheduler: Scheduler) -> Evidence {
+    let evidence = stage.strike(vec![scheduler]).await.unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(evidence.rejected, Vec::<String>::new(), "pods that their nodes refused");
+    evidence
+}
+
+/// A guaranteed pod with so many whole GPUs.
+pub fn whole(name: &str, gpus: u32) -> PodDraft {
+    PodDraft::new(name).deepshare("class", "guaranteed").gpus(gpus)
+}
+
+/// A best-effort pod with so many whole GPUs.
+pub fn borrower(name: &str, gpus: u32) -> PodDraft {
+    PodDraft::new(name).deepshare("class", "best-effort").gpus(gpus)
+}
+
+/// A Job of one pod.
+pub fn alone(pod: PodDraft) -> JobDraft {
+    JobDraft { pod, pods: 1 }
+}
+
+/// A Job whose pods start together or not at all.
+pub fn gang(pod: PodDraft, pods: u32) -> JobDraft {
+    JobDraft { pod: pod.deepshare("gang-size", &pods.to_string()), pods }
+}
+
+/// A ReplicaSet, which makes a new pod as soon as one is to go, while that one still stops.
+pub fn replica_set(namespace: &str, name: &str, pods: u32, annotations: &Value) -> Value {
+    let resources = json!({ "limits": { "deepshare.io/gpu": "2" } });
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": { "name": name, "namespace": namespace },
+        "spec": {
+            "replicas": pods,
+            "selector": { "matchLabels": { "job-name": name } },
+            "template": {
+                "metadata": { "labels": { "job-name": name }, "annotations": annotations },
+                "spec": {
+                    "schedulerName": "deepshare",
+                    "containers": [{ "name": "main", "image": "train", "resources": resources }],
+                },
+            },
+        },
+    })
+}
+
+/// Deletes a Job with its pods.
+pub async fn withdraw(bed: &Bed, stage: &Stage<'_>, tenant: &str, job: &str) {
+    let jobs: Api<Job> = Api::namespaced(bed.admin.clone(), &stage.namespace(tenant));
+    jobs.delete(job, &DeleteParams::background()).await.expect("the Job is deleted");
+}
+
+/// The node of a pod, once it is bound.
+pub fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref()
+}
+
+/// Reason and message of a condition of a pod, where it is not true.
+pub fn why(pod: &Pod) -> Option<(String, String)> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let scheduled = conditions.iter().find(|condition| condition.type_ == "PodScheduled")?;
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    (scheduled.status == "False").then(|| (text(&scheduled.reason), text(&scheduled.message)))
+}
+
+/// Waits until every pod of a Job is told the same reason for its waiting, which begins so; the
+/// message.
+pub async fn waits_for(stage: &Stage<'_>, tenant: &str, job: &str, reason: &str) -> String {
+    wait(&format!("{tenant}'s {job} is told {reason}"), async || {
+        let pods = stage.pods(tenant, job).await;
+        let told: Option<Vec<_>> = pods.iter().map(why).collect();
+        let mut told = told?.into_iter();
+        let (_, message) = told.next().filter(|(said, _)| said == reason)?;
+        told.all(|(said, _)| said == reason).then_some(message)
+    })
+    .await
+}
