@@ -121,8 +121,7 @@ impl Start<'_> {
     ) {
         let wrap = move |delta| match delta {
             Delta::Applied(object) => News::Change(applied(object)),
-            // What it was last decides nothing any more.
-            Delta::Gone { key, .. } => News::Change(gone(key)),
+            Delta::Gone(key) => News::Change(gone(key)),
             Delta::Synced => News::Listed(FEED),
         };
         let watch = Watch::new(self.api.clone(), source, self.news.clone(), wrap);

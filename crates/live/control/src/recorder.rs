@@ -1,7 +1,7 @@
 //! Every step of the engine into the event log and the counters.
 
 use crate::metrics::{Metrics, TenantFigures};
-use deepshare_engine::{Command, Engine, Event, Illegal, State};
+use deepshare_engine::{Command, Engine, Event, Illegal, JobState, State};
 use deepshare_event_log::{Name, Named as LogNamed, Opening, WriteError, Writer};
 use deepshare_kube_index::{Named, Record};
 use deepshare_model::{GpuTypeId, TenantId, Time};
@@ -36,8 +36,12 @@ impl Recorder {
 
     /// Begins a new file of the log if the current one is full.
     pub fn rotate(&mut self, engine: &Engine) {
-        let names = &self.names;
+        let names = &mut self.names;
         if let Some(log) = &mut self.log {
+            if log.is_due() {
+                // The steps from here on tell nothing more of jobs that are over.
+                names.retain(|of, _| !is_over(of, engine.state()));
+            }
             let opening = || Opening {
                 snapshot: engine.snapshot(),
                 names: names.iter().map(|(&of, name)| Name { of, name: name.clone() }).collect(),
@@ -67,6 +71,11 @@ impl Recorder {
             warn(what(log));
         }
     }
+}
+
+fn is_over(of: &LogNamed, state: &State) -> bool {
+    let LogNamed::Job(id) = of else { return false };
+    state.jobs().get(id.index()).is_some_and(|job| matches!(job.state, JobState::Ended(_)))
 }
 
 fn warn(written: Result<(), WriteError>) {
@@ -99,11 +108,15 @@ impl Record for Recorder {
             Named::Tenant(id, name) => (LogNamed::Tenant(*id), name),
             Named::Node(id, name) => (LogNamed::Node(*id), name),
             Named::Job(id, name) => (LogNamed::Job(*id), name),
+            Named::User(id, name) => (LogNamed::User(*id), name),
+            Named::Profile(id, name) => (LogNamed::Profile(*id), name),
             Named::GpuType(number, name) => {
                 (LogNamed::GpuType(GpuTypeId(u16::try_from(*number).unwrap_or(u16::MAX))), name)
             }
         };
-        self.names.insert(of, name.clone());
+        if self.log.is_some() || matches!(of, LogNamed::Tenant(_)) {
+            self.names.insert(of, name.clone());
+        }
         self.write(|log| log.name(&Name { of, name: name.clone() }));
     }
 }

@@ -60,13 +60,8 @@ pub struct Key {
 pub enum Delta<T> {
     /// It is new or has changed, or a list repeats it.
     Applied(T),
-    /// It is gone.
-    Gone {
-        /// Which.
-        key: Key,
-        /// As it was last; `None` if nobody was watching then.
-        last: Option<T>,
-    },
+    /// It is gone; what it was last decides nothing any more.
+    Gone(Key),
     /// Everything there was has been told.
     Synced,
 }
@@ -222,8 +217,7 @@ where
                 let (key, version) = parsed::<Head>(line.object.get().as_bytes())?.split();
                 self.known.remove(&key.uid);
                 self.listed.remove(&key.uid);
-                let last = self.slim(line.object, &key);
-                self.tell(Delta::Gone { key, last }).await?;
+                self.tell(Delta::Gone(key)).await?;
                 self.advance(version);
             }
             "BOOKMARK" => {
@@ -292,7 +286,7 @@ where
         vanished
             .sort_by(|a, b| (&a.namespace, &a.name, &a.uid).cmp(&(&b.namespace, &b.name, &b.uid)));
         for key in vanished {
-            self.tell(Delta::Gone { key, last: None }).await?;
+            self.tell(Delta::Gone(key)).await?;
         }
         self.position = Position::At(version);
         self.told_all = true;

@@ -1,7 +1,7 @@
 //! What the lines of a segment say.
 
 use deepshare_engine::{Command, EngineSettings, Event, Snapshot};
-use deepshare_model::{GpuTypeId, JobId, NodeId, ProfileClassId, SiteId, TenantId, Time, UserId};
+use deepshare_model::{GpuTypeId, JobId, NodeId, ProfileClassId, TenantId, Time, UserId};
 use deepshare_policies::PolicyConfig;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,8 @@ pub struct Name {
     /// The id.
     pub of: Named,
     /// Its name for people. A job's identifies it after a restart, too, when ids are issued anew:
-    /// name it so that no two jobs of a log share one.
+    /// name it so that no two jobs of a log share one, also where one has the name of another that is
+    /// over.
     pub name: String,
 }
 
@@ -88,8 +89,6 @@ pub enum Named {
     GpuType(GpuTypeId),
     /// A class of hardware profiles.
     Profile(ProfileClassId),
-    /// Requirements of nodes.
-    Site(SiteId),
 }
 
 /// One step of the engine.

@@ -167,7 +167,7 @@ impl Index {
             charged: run.terms.charged.name().to_owned(),
             containers: by_container(pod, &place.slots),
             members: entry.members.len() as u32,
-            submitted: self.text_of(self.submitted[job.index()]),
+            submitted: self.text_of(entry.submitted),
             preempted: history
                 .map(|history| history.preempted.iter().map(|&at| self.text_of(at)).collect())
                 .unwrap_or_default(),

@@ -16,7 +16,7 @@ use crate::watched::{
 use crate::why::Why;
 use deepshare_engine::{BindFailure, Event, RetentionTable, State};
 use deepshare_kube_api::{GpuNode, TenantQuota};
-use deepshare_model::{AttemptId, JobId, NodeId, Span, TenantId, Time, UserId};
+use deepshare_model::{AttemptId, JobId, NodeId, ProfileClassId, Span, TenantId, Time, UserId};
 use deepshare_predict::RunningMean;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -111,10 +111,15 @@ pub enum Named {
     Tenant(TenantId, String),
     /// A node.
     Node(NodeId, String),
-    /// A job: `namespace/name`.
+    /// A job: `namespace/name#uid`. The UID is that of its pod, or of the controller of a gang: another
+    /// one of the same name is another job.
     Job(JobId, String),
+    /// A user: a namespace.
+    User(UserId, String),
     /// A GPU type, by number.
     GpuType(u32, String),
+    /// A profile class.
+    Profile(ProfileClassId, String),
 }
 
 /// What happened to a job under earlier attempts.
@@ -156,7 +161,6 @@ pub struct Index {
     pub(crate) pods: HashMap<Uid, PodFacts>,
     pub(crate) groups: PodGroups,
     pub(crate) jobs: Jobs,
-    pub(crate) submitted: Vec<Time>,
     pub(crate) gathering: BTreeMap<GroupKey, Vec<Uid>>,
     pub(crate) refused: BTreeSet<Uid>,
     pub(crate) reserved: BTreeMap<AttemptId, JobId>,
@@ -177,12 +181,15 @@ pub struct Index {
 impl Index {
     /// An index that has seen nothing yet.
     pub fn new(config: Config) -> Index {
+        let profiles = (0..).map(ProfileClassId).zip(&config.profiles);
+        let profiles = profiles.map(|(id, name)| Named::Profile(id, name.clone()));
+        let named = profiles.collect();
         let mut index = Index {
             places: Places::default(),
             config,
             events: Vec::new(),
             actions: Vec::new(),
-            named: Vec::new(),
+            named,
             synced: false,
             types: Interner::default(),
             users: Interner::default(),
@@ -197,7 +204,6 @@ impl Index {
             pods: HashMap::new(),
             groups: PodGroups::default(),
             jobs: Jobs::default(),
-            submitted: Vec::new(),
             gathering: BTreeMap::new(),
             refused: BTreeSet::new(),
             reserved: BTreeMap::new(),
@@ -271,7 +277,7 @@ impl Index {
     /// Takes up what a watch told.
     pub fn apply(&mut self, now: Time, change: Change) {
         match change {
-            Change::Pod(pod) => self.set_pod(now, &pod),
+            Change::Pod(pod) => self.set_pod(now, &pod.into()),
             Change::PodGone { uid } => self.drop_pod(now, &uid),
             Change::Node(node) => self.set_node(now, &node),
             Change::NodeGone { name } => {

@@ -153,7 +153,10 @@ pub(crate) struct JobEntry {
     /// What people call it: a pod's name, or a gang's.
     pub(crate) name: String,
     pub(crate) tenant: TenantId,
+    pub(crate) submitted: Time,
     pub(crate) kind: GpuKind,
+    /// Which nodes take its pods.
+    pub(crate) site: SiteId,
     /// GPUs of each member.
     pub(crate) gpus: u32,
     pub(crate) group: Option<GroupKey>,
@@ -171,6 +174,28 @@ pub(crate) struct JobEntry {
 }
 
 impl JobEntry {
+    /// What is kept of every job that is over.
+    fn of_the_past() -> JobEntry {
+        JobEntry {
+            namespace: "".into(),
+            name: String::new(),
+            tenant: TenantId(0),
+            submitted: Time::ZERO,
+            kind: GpuKind::Whole,
+            site: SiteId(0),
+            gpus: 0,
+            group: None,
+            lineage: None,
+            members: Vec::new(),
+            heirs: Vec::new(),
+            run: None,
+            held_until: None,
+            shielded: false,
+            cancelled: false,
+            over: true,
+        }
+    }
+
     pub(crate) fn is_gang(&self) -> bool {
         self.members.len() > 1
     }
@@ -188,7 +213,9 @@ impl JobEntry {
 /// All jobs, by engine id, and how to find them.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    pub(crate) all: Vec<JobEntry>,
+    /// Ids are dense, and a scheduler sees many jobs: those that are over share one entry.
+    all: Vec<Arc<JobEntry>>,
+    past: Option<Arc<JobEntry>>,
     pub(crate) by_pod: HashMap<Uid, JobId>,
     pub(crate) by_group: BTreeMap<GroupKey, JobId>,
     /// Jobs that wait for a successor of one of their pods.
@@ -197,12 +224,21 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
+    /// The id of the next job.
+    pub(crate) fn next_id(&self) -> JobId {
+        JobId::from_index(self.all.len())
+    }
+
+    pub(crate) fn push(&mut self, entry: JobEntry) {
+        self.all.push(Arc::new(entry));
+    }
+
     pub(crate) fn get(&self, id: JobId) -> &JobEntry {
         &self.all[id.index()]
     }
 
     pub(crate) fn get_mut(&mut self, id: JobId) -> &mut JobEntry {
-        &mut self.all[id.index()]
+        Arc::make_mut(&mut self.all[id.index()])
     }
 
     pub(crate) fn of_attempt(&self, attempt: AttemptId) -> Option<JobId> {
@@ -229,21 +265,18 @@ impl Jobs {
         }
     }
 
-    /// Forgets a job that is over. Its entry stays, without its pods: ids are dense.
+    /// Forgets a job that is over.
     pub(crate) fn close(&mut self, id: JobId) {
         self.forget_successor(id);
-        let entry = self.get_mut(id);
-        entry.over = true;
-        let group = entry.group.take();
-        let pods: Vec<Uid> = entry.members.drain(..).filter_map(|member| member.pod).collect();
-        let run = entry.run.take();
-        for pod in pods {
-            self.by_pod.remove(&pod);
+        let past = self.past.get_or_insert_with(|| Arc::new(JobEntry::of_the_past()));
+        let entry = std::mem::replace(&mut self.all[id.index()], past.clone());
+        for pod in entry.members.iter().filter_map(|member| member.pod.as_ref()) {
+            self.by_pod.remove(pod);
         }
-        if let Some(group) = group {
-            self.by_group.remove(&group);
+        if let Some(group) = &entry.group {
+            self.by_group.remove(group);
         }
-        if let Some(run) = run {
+        if let Some(run) = &entry.run {
             self.by_attempt.remove(&run.attempt);
         }
     }

@@ -2,20 +2,30 @@
 
 use crate::index::Index;
 use crate::jobs::{Member, Stage, Uid};
-use crate::pods::{Phase, PodFacts};
-use crate::watched::Pod;
+use crate::pods::PodFacts;
+use crate::watched::{Phase, Pod};
 use deepshare_engine::BindFailure;
 use deepshare_model::{JobId, NodeId, Outcome, Time};
+use std::sync::Arc;
 
 impl Index {
-    pub(crate) fn set_pod(&mut self, now: Time, pod: &Pod) {
+    pub(crate) fn set_pod(&mut self, now: Time, pod: &Arc<Pod>) {
         let facts = self.read_pod(pod);
         // The engine counts what its own take; a pod whose attempt is over is not its own any more.
         let known = |facts: &PodFacts| facts.is_known() && !self.strangers.contains(&facts.uid);
         self.places.set_pod(pod, facts.as_ref().is_some_and(known));
-        let Some(mut facts) = facts else { return };
+        let Some(mut facts) = facts else {
+            let uid = &*pod.metadata.uid;
+            if pod.status.phase.is_terminal() && self.pods.contains_key(uid) {
+                // Another scheduler's, listed for a while yet: its GPUs are free.
+                self.drop_pod(now, uid);
+            }
+            return;
+        };
         let uid = facts.uid.clone();
+        facts.site().into_iter().for_each(|site| self.places.use_site(site));
         if let Some(before) = self.pods.remove(&uid) {
+            before.site().into_iter().for_each(|site| self.places.leave_site(site));
             // What was refused is looked at again if it is another now: what is written about a refusal is
             // no news.
             let same = facts.is_asking() && before.is_asking() && facts.wish == before.wish;
@@ -35,6 +45,7 @@ impl Index {
     pub(crate) fn drop_pod(&mut self, now: Time, uid: &str) {
         self.places.drop_pod(uid);
         let Some(facts) = self.pods.remove(uid) else { return };
+        facts.site().into_iter().for_each(|site| self.places.leave_site(site));
         self.refused.remove(uid);
         self.strangers.remove(uid);
         self.why.forget_pod(uid);
@@ -71,7 +82,7 @@ impl Index {
             Phase::Succeeded => Some(Outcome::Succeeded),
             Phase::Failed if pod.out_of_memory => Some(Outcome::OutOfMemory),
             Phase::Failed => Some(Outcome::Failed),
-            Phase::Pending | Phase::Running => None,
+            Phase::Pending | Phase::Running | Phase::Unknown => None,
         };
         let named = |id: NodeId| self.nodes_by_id[id.index()].clone();
         let mut members = self.jobs.get(job).members.iter();

@@ -11,7 +11,7 @@ use crate::watched::{
     CsiNode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass,
 };
 use deepshare_model::{NodeId, Resources, SiteId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// How many more members of a site the nodes take.
@@ -22,11 +22,17 @@ pub(crate) struct SiteChange {
     pub(crate) nodes: Vec<NodeId>,
 }
 
+/// Sites that nobody uses any more are kept while they are so few: the next pod of such a kind costs no
+/// look at every node.
+const SPARE_SITES: usize = 64;
+
 /// A site of the engine: requirements, and the resource.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     requirements: SiteId,
     kind: GpuKind,
+    /// Pods and jobs of it.
+    users: u32,
 }
 
 /// Which nodes take which pods.
@@ -37,7 +43,12 @@ pub(crate) struct Places {
     names: Interner,
     /// The engine's number of each, where it has one.
     engine: Vec<Option<NodeId>>,
+    /// By site; those that were forgotten are in none of `ids`.
     kinds: Vec<Kind>,
+    /// Sites without users, the one that has been without the longest first.
+    spare: VecDeque<SiteId>,
+    /// Forgotten sites, whose numbers are given to others.
+    forgotten: Vec<SiteId>,
     ids: BTreeMap<(SiteId, GpuKind), SiteId>,
     /// Pods that a node is known to hold, or assumed to.
     pods: BTreeMap<Box<str>, u32>,
@@ -97,9 +108,8 @@ impl Places {
     pub(crate) fn repeat_node(&mut self, name: &str) {
         let order = self.number(name);
         let Some(node) = self.engine[order.index()] else { return };
-        for (index, kind) in self.kinds.iter().enumerate() {
-            let members = self.sites.members_of(kind.requirements, order);
-            let site = SiteId::from_index(index);
+        for (&(requirements, _), &site) in &self.ids {
+            let members = self.sites.members_of(requirements, order);
             self.changes.push(SiteChange { site, members, nodes: vec![node] });
         }
     }
@@ -158,10 +168,9 @@ impl Places {
     /// The site of such pods.
     pub(crate) fn site_of(&mut self, pod: &Pod, kind: GpuKind) -> SiteId {
         let (requirements, admissions) = self.sites.site(pod);
-        let next = SiteId::from_index(self.kinds.len());
-        let id = *self.ids.entry((requirements, kind)).or_insert(next);
-        if id == next {
-            self.kinds.push(Kind { requirements, kind });
+        let known = self.ids.get(&(requirements, kind)).copied();
+        let id = known.unwrap_or_else(|| self.new_site(requirements, kind));
+        if known.is_none() {
             // The answers of these requirements, as this kind has not heard them.
             let known: Vec<(usize, NodeId)> = self
                 .engine
@@ -186,6 +195,61 @@ impl Places {
             self.note(admissions);
         }
         id
+    }
+
+    /// A number for a site that has no users yet.
+    fn new_site(&mut self, requirements: SiteId, kind: GpuKind) -> SiteId {
+        let entry = Kind { requirements, kind, users: 0 };
+        let id = match self.forgotten.pop() {
+            Some(id) => id,
+            None => {
+                self.kinds.push(entry);
+                SiteId::from_index(self.kinds.len() - 1)
+            }
+        };
+        self.kinds[id.index()] = entry;
+        self.ids.insert((requirements, kind), id);
+        self.spare.push_back(id);
+        id
+    }
+
+    /// One more pod or job is of this site.
+    pub(crate) fn use_site(&mut self, site: SiteId) {
+        let users = &mut self.kinds[site.index()].users;
+        *users += 1;
+        if *users == 1 {
+            self.spare.retain(|spare| *spare != site);
+        }
+    }
+
+    /// A pod or job of this site is gone.
+    pub(crate) fn leave_site(&mut self, site: SiteId) {
+        let users = &mut self.kinds[site.index()].users;
+        *users -= 1;
+        if *users > 0 {
+            return;
+        }
+        self.spare.push_back(site);
+        if self.spare.len() > SPARE_SITES
+            && let Some(oldest) = self.spare.pop_front()
+        {
+            self.forget_site(oldest);
+        }
+    }
+
+    /// Nobody asks about a site any more: pods with a claim of their own make one each.
+    fn forget_site(&mut self, site: SiteId) {
+        let Kind { requirements, kind, .. } = self.kinds[site.index()];
+        let numbered = (0..).map(NodeId).zip(&self.engine);
+        let open = numbered.filter(|(order, _)| self.sites.members_of(requirements, *order) > 0);
+        let nodes: Vec<NodeId> = open.filter_map(|(_, node)| *node).collect();
+        // Whoever gets its number must not find its answers.
+        self.changes.push(SiteChange { site, members: 0, nodes });
+        self.ids.remove(&(requirements, kind));
+        if !GpuKind::ALL.iter().any(|kind| self.ids.contains_key(&(requirements, *kind))) {
+            self.sites.forget(requirements);
+        }
+        self.forgotten.push(site);
     }
 
     /// Why a pod's volumes keep it from running anywhere, if they do: a word and a sentence.

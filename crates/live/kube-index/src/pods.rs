@@ -5,19 +5,10 @@ use crate::devices::GpuKind;
 use crate::gangs::GroupRef;
 use crate::jobs::Uid;
 use crate::resize::sum;
-use crate::watched::{Labels, Pod};
+use crate::watched::{Labels, Phase, Pod};
 use deepshare_kube_api::Decision;
 use deepshare_model::{Resources, SiteId, Span, Time};
 use std::sync::Arc;
-
-/// Where a pod is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    Pending,
-    Running,
-    Succeeded,
-    Failed,
-}
 
 /// A pod that asks for GPUs, or is ours without asking for any.
 #[derive(Clone, Debug)]
@@ -54,11 +45,11 @@ pub(crate) struct PodFacts {
     pub(crate) said: Option<(Box<str>, Box<str>)>,
     pub(crate) nominated: bool,
     /// What it wishes, while it is to be scheduled or runs; dropped with terminal pods.
-    pub(crate) wish: Option<Box<Wish>>,
+    pub(crate) wish: Option<Arc<Wish>>,
 }
 
 /// What a pod of ours asks for beyond GPUs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wish {
     /// It cannot be served, and why.
     pub(crate) refusal: Option<(String, String)>,
@@ -123,7 +114,12 @@ impl PodFacts {
 
     /// True once no container of it can run any more.
     pub(crate) fn is_terminal(&self) -> bool {
-        matches!(self.phase, Phase::Succeeded | Phase::Failed)
+        self.phase.is_terminal()
+    }
+
+    /// Which nodes take it; `None`: nobody needs to know, as it is over or refused.
+    pub(crate) fn site(&self) -> Option<SiteId> {
+        self.wish.as_ref().filter(|wish| wish.refusal.is_none()).map(|wish| wish.site)
     }
 
     /// True if its node refused to run it at all.

@@ -1,35 +1,39 @@
 //! What a pod says, read once: GPUs, annotations, and what is wrong with them.
 
+use crate::accounting;
 use crate::devices::GpuKind;
-use crate::pods::{Phase, PodFacts, Wish};
+use crate::pods::{PodFacts, Wish};
 use crate::quantity::Quantity;
-use crate::refusal::{gpu_request, gpu_user};
+use crate::refusal::{gpu_request_of, gpu_user};
 use crate::resize::Amounts;
-use crate::submit::host_of;
-use crate::watched::{self, ConditionKind, ContainerState, Pod};
+use crate::watched::{self, ConditionKind, ContainerState, Phase, Pod};
 use deepshare_kube_api::{Decision, names};
 use deepshare_model::{Resources, SiteId, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Which GPUs a pod asks for, and how many, if it asks for any in a way that makes sense.
-pub(crate) fn gpus(pod: &Pod) -> Option<(GpuKind, u32)> {
-    let asked = gpu_request(pod).ok()?;
+/// Which GPUs a pod that takes so much asks for, and how many, if it does in a way that makes sense.
+pub(crate) fn gpus(pod: &Pod, takes: &accounting::Amounts) -> Option<(GpuKind, u32)> {
+    let asked = gpu_request_of(pod, takes).ok()?;
     let kind = GpuKind::ALL.into_iter().find(|kind| kind.resource() == asked.resource)?;
     Some((kind, asked.count))
 }
 
-/// What is known of a pod, apart from what it wishes.
-pub(crate) fn facts(pod: &Pod, ours: bool) -> PodFacts {
+/// CPU and memory, as the engine counts them.
+fn host(takes: &accounting::Amounts) -> Resources {
+    Resources { cpu_milli: takes.cpu_milli(), memory_mib: takes.memory().div_ceil(1 << 20) }
+}
+
+/// What is known of a pod that takes so much, and these GPUs, apart from what it wishes.
+pub(crate) fn facts(
+    pod: &Pod,
+    ours: bool,
+    takes: &accounting::Amounts,
+    asked: Option<(GpuKind, u32)>,
+) -> PodFacts {
     let (metadata, spec, status) = (&pod.metadata, &pod.spec, &pod.status);
     let uid: Arc<str> = (*metadata.uid).into();
-    let asked = gpus(pod);
-    let phase = match status.phase {
-        watched::Phase::Succeeded => Phase::Succeeded,
-        watched::Phase::Failed => Phase::Failed,
-        watched::Phase::Running => Phase::Running,
-        watched::Phase::Pending | watched::Phase::Unknown => Phase::Pending,
-    };
+    let phase = status.phase;
     let states = || status.container_statuses.iter().map(|container| &container.state);
     let since = states().filter_map(|state| match state {
         ContainerState::Running { since } => since.and_then(instant),
@@ -66,7 +70,7 @@ pub(crate) fn facts(pod: &Pod, ours: bool) -> PodFacts {
         asked: None,
         kind: asked.map(|(kind, _)| kind),
         gpus: asked.map_or(0, |(_, gpus)| gpus),
-        host: host_of(pod),
+        host: host(takes),
         visible: visible(pod),
         said: said.map(|condition| (condition.reason.clone(), condition.message.clone())),
         nominated: status.nominated_node_name.is_some(),
@@ -116,7 +120,7 @@ pub(crate) fn instant(at: jiff::Timestamp) -> Option<Time> {
 }
 
 /// What a pod of ours wishes, and the first thing that is wrong with it: a word and a sentence.
-pub(crate) fn wish(pod: &Pod) -> (Wish, Option<(String, String)>) {
+pub(crate) fn wish(pod: &Pod, kind: Option<GpuKind>) -> (Wish, Option<(String, String)>) {
     let (metadata, spec) = (&pod.metadata, &pod.spec);
     let mut refusal: Option<(String, String)> = None;
     let mut note = |annotation: &str, text: &str, remedy: &str| {
@@ -158,10 +162,8 @@ pub(crate) fn wish(pod: &Pod) -> (Wish, Option<(String, String)>) {
         }
         limit.map_or(0, |limit| (limit * 1_000.0).round() as u32)
     });
-    let asked = gpus(pod);
     let containers = spec.containers.iter().filter_map(|container| {
-        let (kind, _) = asked?;
-        let gpus = container.requests.get(kind.resource()).filter(|gpus| *gpus > 0)?;
+        let gpus = container.requests.get(kind?.resource()).filter(|gpus| *gpus > 0)?;
         Some((container.name.clone(), gpus as u32))
     });
     // A change of requests must not change the quality-of-service class: only Burstable pods shrink,

@@ -1,6 +1,6 @@
 //! What DeepShare does not do, said of a pod instead of being ignored.
 
-use crate::accounting::requests;
+use crate::accounting::{Amounts, requests};
 use crate::selector::{check_labels, check_nodes, check_toleration};
 use crate::watched::{LabelSelector, Pod, PodAffinityTerm};
 use deepshare_kube_api::names;
@@ -69,7 +69,11 @@ pub struct GpuRequest {
 /// Where it asks for none, for several kinds, for more than a slot, or for more during its start than
 /// afterwards.
 pub fn gpu_request(pod: &Pod) -> Result<GpuRequest, Refusal> {
-    let total = requests(pod);
+    gpu_request_of(pod, &requests(pod))
+}
+
+/// As [`gpu_request`], of a pod that takes so much in all.
+pub(crate) fn gpu_request_of(pod: &Pod, total: &Amounts) -> Result<GpuRequest, Refusal> {
     let kinds = [names::GPU, names::GPU_SLOT, names::NVIDIA_GPU];
     let mut asked = kinds.into_iter().filter(|kind| total.get(kind) > 0);
     let Some(resource) = asked.next() else {

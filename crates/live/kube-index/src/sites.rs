@@ -20,7 +20,7 @@ pub use why::Why;
 
 use crate::accounting::requests;
 use crate::refusal::Refusal;
-use crate::requirements::{Namespaces, PodTerm, Requirements};
+use crate::requirements::{Namespaces, PodTerm, Requirements, host_ports};
 use crate::watched::{CsiDriver, CsiNode, HostPort, Labels, Namespace, Node, Pod, ResourceList};
 use crate::watched::{PersistentVolume, PersistentVolumeClaim, StorageClass};
 use deepshare_model::{NodeId, Resources, SiteId};
@@ -119,6 +119,23 @@ struct Resident {
     claims: Box<[Box<str>]>,
     /// Its own anti-affinity.
     owns: Box<[TermId]>,
+}
+
+impl Resident {
+    /// True if a look tells that it is as it was, as most news of pods is of their status. Of pods that
+    /// have volumes, or rules about others, it takes more.
+    fn is_plainly(&self, pod: &Pod, node: NodeId, ours: bool) -> bool {
+        let (meta, spec) = (&pod.metadata, &pod.spec);
+        let plain = spec.volumes.is_empty() && spec.pod_anti_affinity.is_empty();
+        plain
+            && self.claims.is_empty()
+            && self.owns.is_empty()
+            && (self.node, self.ours) == (node, ours)
+            && self.terminating == meta.deletion_timestamp.is_some()
+            && self.labels == meta.labels
+            && host_ports(pod).eq(&self.ports)
+            && requests(pod).iter().eq(self.requests.iter())
+    }
 }
 
 impl Sites {

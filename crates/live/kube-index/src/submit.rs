@@ -1,7 +1,7 @@
 //! Pods into jobs: read, refused with a reason, gathered into gangs, submitted, or taken up where an
 //! earlier scheduler left them.
 
-use crate::accounting;
+use crate::accounting::requests;
 use crate::action::Action;
 use crate::devices::{GpuKind, NodeEntry};
 use crate::gangs::{group_of, title};
@@ -22,29 +22,30 @@ use std::sync::Arc;
 
 impl Index {
     /// Reads what matters of a pod; `None`: a pod that is no business of ours beyond the room it takes.
-    pub(crate) fn read_pod(&mut self, pod: &Pod) -> Option<PodFacts> {
+    pub(crate) fn read_pod(&mut self, pod: &Arc<Pod>) -> Option<PodFacts> {
         let ours = *pod.spec.scheduler_name == *self.config.scheduler;
-        let gpus = read::gpus(pod);
+        let takes = requests(pod);
+        let gpus = read::gpus(pod, &takes);
         if !ours && gpus.is_none() {
             return None;
         }
-        let mut facts = read::facts(pod, ours);
+        let mut facts = read::facts(pod, ours, &takes, gpus);
         if ours && !facts.is_terminal() {
             // What is fixed once the last gate is open is read once.
             let known = self.pods.get(&facts.uid).filter(|known| !known.gated);
             facts.wish = known
                 .and_then(|known| known.wish.clone())
                 .filter(|wish| wish.refusal.is_none())
-                .or_else(|| Some(Box::new(self.read_wish(pod, facts.kind))));
+                .or_else(|| Some(Arc::new(self.read_wish(pod, facts.kind))));
         }
         if ours && facts.node.is_none() && facts.kind.is_some() {
-            facts.whole = Some(Arc::new(pod.clone()));
+            facts.whole = Some(pod.clone());
         }
         Some(facts)
     }
 
     fn read_wish(&mut self, pod: &Pod, kind: Option<GpuKind>) -> Wish {
-        let (mut wish, mut refusal) = read::wish(pod);
+        let (mut wish, mut refusal) = read::wish(pod, kind);
         match group_of(pod) {
             Ok(group) => wish.group = group,
             Err(why) => refusal = refusal.or(Some(why)),
@@ -192,7 +193,11 @@ impl Index {
 
     /// Forgets a job that is over. Pods that waited to take a place in it are on their own.
     pub(crate) fn close(&mut self, now: Time, job: JobId) {
-        let heirs = std::mem::take(&mut self.jobs.get_mut(job).heirs);
+        let entry = self.jobs.get_mut(job);
+        let heirs = std::mem::take(&mut entry.heirs);
+        if !entry.over {
+            self.places.leave_site(entry.site);
+        }
         self.jobs.close(job);
         self.bind_verdict.remove(&job);
         self.history.remove(&job);
@@ -258,9 +263,10 @@ impl Index {
         let read = self.pods.get(uid).filter(refused);
         let read = read.and_then(|pod| Some((pod.whole.clone()?, pod.kind)));
         if let Some((pod, kind)) = read {
-            let wish = Box::new(self.read_wish(&pod, kind));
+            let wish = Arc::new(self.read_wish(&pod, kind));
             if let Some(facts) = self.pods.get_mut(uid) {
                 facts.wish = Some(wish);
+                facts.site().into_iter().for_each(|site| self.places.use_site(site));
             }
         }
         self.place_pod(now, uid);
@@ -304,7 +310,7 @@ impl Index {
             return None;
         }
         let spec = self.spec_of(&pods)?;
-        let id = JobId::from_index(self.jobs.all.len());
+        let id = self.jobs.next_id();
         let first = &self.pods[&pods[0]];
         let (Some(wish), Some(kind)) = (&first.wish, first.kind) else { return None };
         let name = match &group {
@@ -315,7 +321,9 @@ impl Index {
             namespace: first.namespace.clone(),
             name,
             tenant: spec.tenant,
+            submitted: spec.submit,
             kind,
+            site: wish.site,
             gpus: first.gpus,
             lineage: if group.is_some() { None } else { self.lineage_of(first) },
             group: group.clone(),
@@ -328,15 +336,17 @@ impl Index {
             over: false,
         };
         let run_time = wish.run_time;
-        self.submitted.push(spec.submit);
-        self.jobs.all.push(entry);
+        // What is the same in every term of leadership, and never again once the job is over.
+        let unique = wish.owner.as_ref().filter(|_| pods.len() > 1).unwrap_or(&first.uid).clone();
+        self.places.use_site(wish.site);
+        self.jobs.push(entry);
         for uid in pods {
             self.jobs.by_pod.insert(uid, id);
         }
         if let Some(group) = group {
             self.jobs.by_group.insert(group, id);
         }
-        self.named.push(Named::Job(id, self.job_name(id)));
+        self.named.push(Named::Job(id, format!("{}#{unique}", self.job_name(id))));
         self.tell_sites();
         let (user, tenant) = (spec.user, spec.tenant);
         self.events.push(Event::Submitted { job: id, spec });
@@ -401,9 +411,13 @@ impl Index {
             }
             GpuTypeId(u16::try_from(id).unwrap_or(u16::MAX))
         });
+        let (id, new) = self.users.intern(&user);
+        if new {
+            self.named.push(Named::User(UserId(id), user.to_string()));
+        }
         Some(JobSpec {
             tenant,
-            user: UserId(self.users.intern(&user).0),
+            user: UserId(id),
             class,
             priority,
             submit,
@@ -444,11 +458,4 @@ fn alike(one: &PodFacts, other: &PodFacts) -> bool {
 
 pub(crate) fn parse_time(text: &str) -> Option<Time> {
     text.parse().ok().and_then(read::instant)
-}
-
-/// CPU and memory of a pod, as the engine counts them.
-pub(crate) fn host_of(pod: &Pod) -> Resources {
-    let requests = accounting::requests(pod);
-    let memory_mib = requests.memory().div_ceil(1 << 20);
-    Resources { cpu_milli: requests.cpu_milli(), memory_mib }
 }

@@ -125,7 +125,7 @@ impl Index {
             let tenant = self.jobs.get(job).tenant;
             *counts.entry(tenant).or_default().entry(word(&reason)).or_default() += 1;
             // Whoever came within this period may be bound before the sentence is read.
-            let fresh = now.saturating_since(self.submitted[job.index()]) < PERIOD;
+            let fresh = now.saturating_since(self.jobs.get(job).submitted) < PERIOD;
             if fresh {
                 self.why.pending = true;
                 continue;

@@ -147,6 +147,10 @@ impl Sites {
     }
 
     fn set_pod(&mut self, pod: &Pod, node: NodeId, ours: bool, stale: &mut Stale) {
+        let known = self.pods.get(&pod.metadata.uid);
+        if known.is_some_and(|known| known.is_plainly(pod, node, ours)) {
+            return;
+        }
         let resident = self.resident(pod, node, ours);
         if self.pods.get(&pod.metadata.uid) == Some(&resident) {
             return;

@@ -197,9 +197,9 @@ impl From<WireStatus> for ContainerStatus {
     fn from(wire: WireStatus) -> ContainerStatus {
         let state = match (wire.state.running, wire.state.terminated) {
             (Some(running), _) => ContainerState::Running { since: running.started_at },
-            (None, Some(end)) => ContainerState::Terminated {
-                reason: end.reason.unwrap_or_default(),
-            },
+            (None, Some(end)) => {
+                ContainerState::Terminated { reason: end.reason.unwrap_or_default() }
+            }
             (None, None) => ContainerState::Waiting,
         };
         ContainerStatus {

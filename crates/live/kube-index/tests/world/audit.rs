@@ -18,6 +18,8 @@ pub struct Audit {
     pub wrong: Option<String>,
     /// Events and commands, in order.
     pub steps: Vec<(Event, Vec<Command>)>,
+    /// What has been named, in order.
+    pub names: Vec<Named>,
 }
 
 impl Audit {
@@ -44,7 +46,13 @@ impl Audit {
                 }),
             })
             .reclaims(ReclaimRules { preemption_cap: policy.preemption_cap });
-        Audit { auditor, recent: VecDeque::new(), wrong: None, steps: Vec::new() }
+        Audit {
+            auditor,
+            recent: VecDeque::new(),
+            wrong: None,
+            steps: Vec::new(),
+            names: Vec::new(),
+        }
     }
 
     fn check(
@@ -89,5 +97,7 @@ impl Record for Audit {
         }
     }
 
-    fn name(&mut self, _: &Named) {}
+    fn name(&mut self, named: &Named) {
+        self.names.push(named.clone());
+    }
 }

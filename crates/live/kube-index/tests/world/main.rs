@@ -13,6 +13,7 @@ mod cluster;
 mod complaints;
 mod gangs;
 mod kubelet;
+mod long_life;
 mod nodes;
 mod objects;
 mod quotas;

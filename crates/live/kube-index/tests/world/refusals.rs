@@ -79,10 +79,16 @@ fn pods_of_other_schedulers_are_left_alone_and_their_devices_withheld() {
     world.admit(&uid);
     world.run(3);
     world.create(pod("a", "both").gpus(2).0);
-    world.create(pod("a", "one").gpus(1).0);
+    let one = world.create(pod("a", "one").gpus(1).0);
     world.run(5);
     assert!(world.runs("a/one"), "{}", world.report());
     assert_eq!(world.phase("a/both"), "Pending");
+    // It stays listed for as long as its Job does, without its GPU.
+    world.end(&uid);
+    world.delete(&one, 1);
+    world.run(5);
+    assert_eq!(world.phase("a/theirs"), "Succeeded");
+    assert!(world.runs("a/both"), "{}", world.report());
     assert_eq!(world.rejections, Vec::<String>::new());
 }
 
