@@ -6,7 +6,7 @@ use crate::process::{self, cargo};
 use std::path::Path;
 
 /// What `up` applies, in this order.
-const MANIFESTS: [&str; 2] = ["deploy/crds", "deploy/rbac.yaml"];
+const MANIFESTS: [&str; 3] = ["deploy/crds", "deploy/rbac.yaml", "deploy/admission.yaml"];
 
 /// Runs `deepshare-testbed` with the same arguments.
 ///
@@ -14,7 +14,7 @@ const MANIFESTS: [&str; 2] = ["deploy/crds", "deploy/rbac.yaml"];
 /// If there is no such action, or the program does not build or fails.
 pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let action = arguments.first().map(String::as_str);
-    if !matches!(action, Some("up" | "down" | "status")) {
+    if !matches!(action, Some("up" | "down" | "status" | "env")) {
         return Err(format!("say what to do with the cluster\n\n{}", crate::USAGE));
     }
     let mut command = cargo(root);

@@ -4,6 +4,7 @@ mod bench;
 mod cluster;
 mod contention;
 mod crds;
+mod e2e;
 mod experiment;
 mod instructions;
 mod page;
@@ -25,9 +26,12 @@ usage: cargo xtask <chore>
                               CPU time of every policy; --write puts it into docs/benchmarks.md
   bench --latency [--write]   time of DeepShare's decisions at 10,000 GPUs, and the preset scale
   cluster up [--nodes N] [--gpus G] [--kubernetes 1.34|1.35|1.36|1.37] [--dir DIR]
-  cluster status | down [--dir DIR]
+  cluster env | status | down [--dir DIR]
                               a Kubernetes control plane on this machine with simulated GPU nodes;
                               docs/testbed.md says how pods and nodes are made to behave
+  e2e [--kubernetes 1.34|1.35|1.36|1.37] [-- ARGUMENTS]
+                              tests on a real API server of that version, built if it is not there
+                              yet; ARGUMENTS are those of cargo test, as in --test scenarios
   experiment quotas|sharing|when-to-share [--data DIR] [--seeds N] [--write]
                               what quota assurance, or sharing GPUs, is worth on a real month, or
                               when sharing pays; --write puts it into the page of that name in
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         "determinism" => no_more(rest).and_then(|()| bench::determinism(&root())),
         "bench" => bench::run(&root(), rest),
         "cluster" => cluster::run(&root(), rest),
+        "e2e" => e2e::run(&root(), rest),
         "experiment" => experiment::run(&root(), rest),
         "contention" => contention::run(&root(), rest),
         "crds" => crds::run(&root(), rest),

@@ -8,6 +8,14 @@ use std::process::{Command, Stdio};
 pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
+    // What cargo tells this program of itself. Build scripts that ask for it (ring's) would run, and
+    // half the tree would compile, anew each time a chore and a person take turns.
+    let own = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if own(&name.to_string_lossy()) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
