@@ -129,6 +129,22 @@ fn a_budget_that_refuses_keeps_its_pod_and_another_is_evicted() {
 }
 
 #[test]
+fn where_a_budget_protects_the_only_victim_whoever_waits_is_told_who_stays() {
+    let mut world = World::with(1, 1, &[("a", 1), ("b", 1)]);
+    world.set(Kind::Budget, "a/keep", budget("a", "keep", 0));
+    world.create(pod("a", "kept").best_effort().label("app", "keep").0);
+    world.run(5);
+    world.create(pod("b", "own").0);
+    world.run(20);
+    let (reason, message) = world.why("b/own");
+    assert_eq!(reason, "Unschedulable");
+    assert!(message.contains("a/kept stays: a disruption budget refuses"), "{message}");
+    world.set(Kind::Budget, "a/keep", budget("a", "keep", 1));
+    world.run(70);
+    assert!(world.runs("b/own"), "it is asked again: {}", world.report());
+}
+
+#[test]
 fn a_budget_is_overridden_after_the_wait_where_the_tenant_may() {
     let mut world = World::with(1, 1, &[("a", 1), ("b", 1)]);
     world.set(Kind::Budget, "a/keep", budget("a", "keep", 0));
