@@ -1,5 +1,6 @@
 //! What the members of a job are, held against what the engine was told: the difference is told.
 
+use crate::action::Action;
 use crate::index::Index;
 use crate::jobs::{Member, Stage, Uid};
 use crate::pods::PodFacts;
@@ -134,7 +135,30 @@ impl Index {
         };
         let ending: Vec<JobId> = self.jobs.by_attempt.values().copied().filter(concerned).collect();
         for job in ending {
+            self.delete_orphans(job, node);
             self.review(now, job);
+        }
+    }
+
+    /// Deletes pods that were asked to stop, and whose node is no part of the cluster any more: nobody
+    /// will stop them, and some controllers make no others before they are gone.
+    fn delete_orphans(&mut self, job: JobId, node: NodeId) {
+        let entry = self.nodes.get(&self.nodes_by_id[node.index()]);
+        let Some(run) = self.jobs.get(job).run.as_ref() else { return };
+        let Some(ending) = run.ending.as_ref().filter(|_| entry.is_none_or(|e| e.facts.is_none()))
+        else {
+            return;
+        };
+        let message = ending.message.clone();
+        let left = |member: &&Member| {
+            member.leaving
+                && member.holds()
+                && member.place.as_ref().is_some_and(|place| place.node == node)
+        };
+        let left = self.jobs.get(job).members.iter().filter(left).filter_map(|m| m.pod.as_ref());
+        for pod in left.filter_map(|uid| self.pods.get(uid)) {
+            let (pod, message) = (pod.pod_ref(), message.clone());
+            self.actions.push(Action::Delete { pod, orphaned: true, grace_s: 0, message });
         }
     }
 

@@ -1,8 +1,9 @@
 //! What users of other schedulers complain about, as far as it takes no API server to show: see
 //! docs/kubernetes/complaints.md.
 
-use crate::cluster::World;
+use crate::cluster::{Kind, World};
 use crate::objects::pod;
+use serde_json::Value;
 
 /// kubernetes-sigs/kueue#9715: with thousands waiting the queue was begun anew before the one that
 /// fits was reached.
@@ -55,4 +56,30 @@ fn a_gang_that_lost_a_node_gives_the_rest_back_and_returns_as_a_whole() {
     world.run(60);
     assert_eq!(world.phase("a/new"), "Succeeded");
     assert_eq!(world.running("a/g"), 2, "{}", world.report());
+}
+
+/// kubernetes-sigs/kueue#14244: where two nodes failed, one of them was dealt with.
+#[test]
+fn a_gang_whose_nodes_go_one_after_the_other_is_back_at_once() {
+    let mut world = World::with(4, 2, &[("a", 8)]);
+    world.controller("g", pod("a", "g").gpus(2).gang("g", 2).stops_in(10).0, 2);
+    world.run(5);
+    let homes: Vec<String> =
+        ["a/g-0", "a/g-1"].iter().filter_map(|name| world.find(name)).map(home).collect();
+    assert_eq!(homes.len(), 2, "{}", world.report());
+    for home in &homes {
+        // The other pod is asked to stop, on a node that goes before it has.
+        world.silence(home, true);
+        world.remove(Kind::Node, home);
+        world.run(1);
+    }
+    world.run(9);
+    let now: Vec<String> =
+        ["a/g-2", "a/g-3"].iter().filter_map(|name| world.find(name)).map(home).collect();
+    assert_eq!(world.running("a/g"), 2, "{}", world.report());
+    assert!(homes.iter().all(|home| !now.contains(home)), "{now:?}");
+}
+
+fn home(pod: &Value) -> String {
+    pod["spec"]["nodeName"].as_str().unwrap_or_default().to_owned()
 }
