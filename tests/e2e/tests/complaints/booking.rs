@@ -60,9 +60,8 @@ async fn node_and_devices(pods: Api<Pod>, apart: Arc<Mutex<BTreeSet<String>>>) {
     }
 }
 
-/// Project-HAMi/HAMi#1106, volcano-sh/volcano#4505 and
-/// AliyunContainerService/gpushare-scheduler-extender#228: with several containers devices were
-/// counted once too often or too seldom, or the scheduler crashed.
+/// volcano-sh/volcano#4505 and AliyunContainerService/gpushare-scheduler-extender#228: with several
+/// containers devices were counted once too often or too seldom, or the scheduler crashed.
 #[test]
 fn every_container_of_a_pod_gets_devices_of_its_own() {
     on_a_cluster(async |bed| {

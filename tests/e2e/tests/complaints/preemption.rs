@@ -55,7 +55,8 @@ fn a_pod_whose_budget_is_used_up_is_not_evicted_however_long_another_waits() {
         let mut stage = Stage::set(bed, "budget", nodes(1, 2)).await;
         stage.tenant("red", 2, &json!({})).await;
         stage.tenant("blue", 1, &json!({})).await;
-        let scheduler = scheduling(bed, "").await;
+        // How long a pod whose eviction was refused is left alone.
+        let scheduler = scheduling(bed, "[backoff]\nmax_s = 3\n").await;
         let blue = stage.namespace("blue");
         stage.submit("blue", &alone(borrower("kept", 2))).await;
         stage.running("blue", "kept", 1).await;

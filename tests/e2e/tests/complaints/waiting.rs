@@ -9,8 +9,8 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// ai-dynamo/grove#226, kubernetes-sigs/headlamp#6842 and kubernetes-sigs/kueue#4046: pods waited
-/// without any word of why, or its parts had to be gathered from several objects.
+/// ai-dynamo/grove#226 and kubernetes-sigs/headlamp#6842: pods waited without any word of why, or
+/// its parts had to be gathered from several objects.
 #[test]
 fn every_pod_that_waits_is_told_why_in_its_condition_and_an_event() {
     on_a_cluster(async |bed| {
