@@ -101,9 +101,8 @@ fn words_are_written_once_and_not_every_second() {
     world.run(100);
     let said = world.count(|action| matches!(action, Action::Explain { .. }));
     assert!((2..=4).contains(&said), "{said} conditions for two waiting pods");
-    let told = world.count(|action| {
-        matches!(action, Action::Announce { reason, .. } if reason != "Scheduled")
-    });
+    let told = world
+        .count(|action| matches!(action, Action::Announce { reason, .. } if reason != "Scheduled"));
     assert_eq!(told, 2, "an event for each that waits, and no more");
     let statuses = world.count(|action| matches!(action, Action::TenantStatus { .. }));
     assert!((1..=5).contains(&statuses), "{statuses} statuses, and nothing has happened");
