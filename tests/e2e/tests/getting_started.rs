@@ -101,8 +101,10 @@ fn run(blocks: &[Block], programs: &Path, home: &Path, folder: &Path) -> (bool, 
     let group = format!("-{}", shell.id());
     let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
     let _ = shell.wait();
-    let said = std::fs::read_to_string(&log).expect("what was said");
+    let mut said = std::fs::read_to_string(&log).expect("what was said");
     if !worked {
+        let scheduler = std::fs::read_to_string(folder.join("scheduler.log"));
+        said += &scheduler.map(|log| format!("the scheduler's log:\n{log}")).unwrap_or_default();
         cluster::down(folder).expect("the cluster is brought down");
     }
     (worked, said)
