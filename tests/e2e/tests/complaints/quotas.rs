@@ -41,15 +41,17 @@ fn a_quota_that_cannot_work_as_written_says_so() {
         stage.tenant("red", 1, &json!({})).await;
         stage.tenant("orphan", 1, &json!({ "parent": "nobody" })).await;
         stage.tenant("rich", 9, &json!({})).await;
-        let late = quota_with("late", &stage.namespace("red"), &json!({ "*": 1 }), &json!({}));
-        bed.create(late).await;
+        // Later, and of one second the later by name.
+        let red = stage.namespace("red");
+        let late = format!("{red}-late");
+        bed.create(quota_with(&late, &red, &json!({ "*": 1 }), &json!({}))).await;
         let scheduler = scheduling(bed, "").await;
         let quotas: Api<TenantQuota> = Api::all(bed.admin.clone());
         for (tenant, condition, reason) in [
-            (stage.namespace("red"), "Ready", "Served"),
+            (red, "Ready", "Served"),
             (stage.namespace("orphan"), "Ready", "ParentMissing"),
             (stage.namespace("rich"), "Satisfiable", "QuotaExceedsCluster"),
-            ("late".to_owned(), "Ready", "NamespaceConflict"),
+            (late, "Ready", "NamespaceConflict"),
         ] {
             wait(&format!("{tenant} says {reason}"), async || {
                 let status = quotas.get(&tenant).await.ok()?.status?;
