@@ -1,6 +1,6 @@
 //! What every complaint needs: the cluster for itself, and objects in a few words.
 
-use deepshare_e2e::{Bed, Evidence, JobDraft, PodDraft, Scheduler, Stage, wait};
+use deepshare_e2e::{Bed, JobDraft, PodDraft, Scheduler, Stage, wait};
 use deepshare_kube_api::{GpuNode, TenantQuota};
 use deepshare_testbed::NodeSpec;
 use k8s_openapi::api::batch::v1::Job;
@@ -47,7 +47,7 @@ pub fn nodes(count: usize, gpus: usize) -> NodeSpec {
     NodeSpec { count, gpus, ..NodeSpec::default() }
 }
 
-/// A scheduler that knows the cluster.
+/// A scheduler with these settings that knows the cluster.
 pub async fn scheduling(bed: &Bed, settings: &str) -> Scheduler {
     let scheduler = Scheduler::start(bed, PROGRAM, settings);
     scheduler.until_ready().await;
@@ -55,10 +55,9 @@ pub async fn scheduling(bed: &Bed, settings: &str) -> Scheduler {
 }
 
 /// Ends a test: what is always true was true, and no node refused a pod.
-pub async fn end(stage: Stage<'_>, scheduler: Scheduler) -> Evidence {
+pub async fn end(stage: Stage<'_>, scheduler: Scheduler) {
     let evidence = stage.strike(vec![scheduler]).await.unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(evidence.rejected, Vec::<String>::new(), "pods that their nodes refused");
-    evidence
 }
 
 /// A guaranteed pod with so many whole GPUs.
@@ -113,7 +112,7 @@ pub fn node_of(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref()
 }
 
-/// Reason and message of a condition of a pod, where it is not true.
+/// Why a pod waits, if it was told: the reason and message of its condition.
 pub fn why(pod: &Pod) -> Option<(String, String)> {
     let conditions = pod.status.as_ref()?.conditions.as_ref()?;
     let scheduled = conditions.iter().find(|condition| condition.type_ == "PodScheduled")?;
