@@ -580,7 +580,7 @@ impl Engine {
         let node = &self.state.nodes[id.index()];
         let void = node.claimed.minus(node.usable());
         if !void.is_empty() {
-            self.drop_promises_on(Slice { node: id, devices: void }, out);
+            self.drop_promises_on(&[Slice { node: id, devices: void }], out);
         }
     }
 

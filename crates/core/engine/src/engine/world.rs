@@ -79,9 +79,7 @@ impl Engine {
         self.state.note_shrunk(id);
         let pool = self.state.pool_of(found.job).index();
         self.state.pools[pool].dirty = true;
-        for slice in found.placement {
-            self.drop_promises_on(*slice, out);
-        }
+        self.drop_promises_on(found.placement, out);
         for slice in found.placement {
             self.cover_host(slice.node, out);
         }
@@ -99,16 +97,33 @@ impl Engine {
     }
 
     /// Gives up reservations of devices that somebody turned out to hold.
-    pub(super) fn drop_promises_on(&mut self, slice: Slice, out: &mut Vec<Command>) {
+    pub(super) fn drop_promises_on(&mut self, held: &[Slice], out: &mut Vec<Command>) {
         let on = |other: &Slice| {
-            other.node == slice.node && !other.devices.intersect(slice.devices).is_empty()
+            let overlaps = |slice: &Slice| {
+                slice.node == other.node && !slice.devices.intersect(other.devices).is_empty()
+            };
+            held.iter().any(overlaps)
         };
-        let promised = self.attempts_where(|attempt| {
-            attempt.state == AttemptState::Reserved && attempt.placement.iter().any(on)
-        });
-        for attempt in promised {
+        for attempt in self.promised_where(|attempt| attempt.placement.iter().any(on)) {
             self.drop_promise(attempt, out);
         }
+    }
+
+    /// Reserved attempts, oldest first, without a look at all who run: a restart finds thousands of
+    /// them. Each waits for somebody who is ending, or for somebody who is giving what it holds.
+    fn promised_where(&self, wanted: impl Fn(&Attempt) -> bool) -> Vec<AttemptId> {
+        let state = &self.state;
+        let reserved =
+            |attempt: &Attempt| attempt.state == AttemptState::Reserved && wanted(attempt);
+        if state.resizes > 0 {
+            let mut promised = self.attempts_where(reserved);
+            promised.sort_unstable();
+            return promised;
+        }
+        let ending = state.pools.iter().flat_map(|pool| &pool.ending);
+        let waiters = ending.flat_map(|&id| state.attempt(id).waiters.iter().copied());
+        let promised: BTreeSet<AttemptId> = waiters.collect();
+        promised.into_iter().filter(|&id| reserved(state.attempt(id))).collect()
     }
 
     fn drop_promise(&mut self, attempt: AttemptId, out: &mut Vec<Command>) {
@@ -213,11 +228,9 @@ impl Engine {
             return;
         }
         let on = |slice: &Slice| slice.node == id;
-        let mut promised = self.attempts_where(|attempt| {
-            let needs = attempt.per_gpu != Resources::default();
-            needs && attempt.state == AttemptState::Reserved && attempt.placement.iter().any(on)
+        let mut promised = self.promised_where(|attempt| {
+            attempt.per_gpu != Resources::default() && attempt.placement.iter().any(on)
         });
-        promised.sort_unstable();
         while !self.state.covers_host(id)
             && let Some(newest) = promised.pop()
         {
@@ -260,13 +273,10 @@ impl Engine {
         if !self.state.is_overpromised(site, node) {
             return;
         }
-        let mut promised = self.attempts_where(|attempt| {
+        let mut promised = self.promised_where(|attempt| {
             let demand = &self.state.job(attempt.job).spec.demand;
-            demand.site == Some(site)
-                && attempt.state == AttemptState::Reserved
-                && attempt.placement.iter().any(|slice| slice.node == node)
+            demand.site == Some(site) && attempt.placement.iter().any(|slice| slice.node == node)
         });
-        promised.sort_unstable();
         while self.state.is_overpromised(site, node)
             && let Some(newest) = promised.pop()
         {
