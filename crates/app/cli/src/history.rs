@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use deepshare_engine::CapacityMode;
 use deepshare_event_log::{Ended, History, PastJob, PastNode};
 use deepshare_model::{GpuTypeId, Layout, Outcome, Resources, TenantId, Time};
-use deepshare_trace::{Cluster, ImportReport, NodeEntry, TenantEntry, Trace, TraceJob};
+use deepshare_trace::{Cluster, ImportReport, NodeEntry, TenantEntry, Trace, TraceJob, civil};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -158,7 +158,7 @@ fn trace(history: History, cluster: &Cluster, log: &Path) -> Trace {
         kept: jobs.len() as u64,
         dropped: Vec::new(),
         imputed: Vec::new(),
-        origin: civil(history.time_zero_unix_us, zero),
+        origin: Some(civil::show(history.time_zero_unix_us.saturating_add_unsigned(zero.0))),
         zero_durations: 0,
         notes,
     };
@@ -193,11 +193,4 @@ fn trace_job(id: String, row: u64, job: &PastJob, zero: Time) -> TraceJob {
             job.run_time.unwrap_or_default(),
         )
     }
-}
-
-/// The wall-clock time of an instant of a history, as the report of a trace says it.
-fn civil(zero_us: i64, at: Time) -> Option<String> {
-    let micros = zero_us.saturating_add(i64::try_from(at.0).ok()?);
-    let at = jiff::Timestamp::from_microsecond(micros).ok()?;
-    Some(at.to_string())
 }

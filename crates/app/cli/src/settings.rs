@@ -34,7 +34,7 @@ use deepshare_policies::PolicyConfig;
 use deepshare_sim::{SimSettings, compat};
 use deepshare_trace::{Format, TimeOptions, TimeUnit};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Seed of the built-in month and of every random stream, if none is given.
 const DEFAULT_SEED: u64 = 1;
@@ -88,6 +88,13 @@ pub struct TraceSettings {
     pub time_unit: Option<TimeUnit>,
     /// Where the clock starts and what is kept.
     pub times: TimeOptions,
+}
+
+impl TraceSettings {
+    /// The history that was named: a trace file, or an event log.
+    pub fn named(&self) -> Option<&Path> {
+        self.file.as_deref().or(self.log.as_deref())
+    }
 }
 
 /// The cluster.

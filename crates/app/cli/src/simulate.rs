@@ -112,7 +112,7 @@ fn flags(args: &SimulateArgs) -> Vec<Assignment> {
 
 /// Says what was read and what may surprise.
 fn advise(settings: &Settings, inputs: &Inputs, runs: &[SimSettings]) {
-    if settings.trace.file.is_some() || settings.trace.log.is_some() {
+    if settings.trace.named().is_some() {
         terminal::say(&inputs.trace.report.to_string());
     }
     if settings.estimates != EstimatesFrom::Default

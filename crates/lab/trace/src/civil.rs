@@ -22,7 +22,7 @@ pub(crate) fn micros(time: DateTime) -> Option<i64> {
 }
 
 /// The civil date and time of a number of microseconds since 1970, as files write it.
-pub(crate) fn show(micros: i64) -> String {
+pub fn show(micros: i64) -> String {
     match jiff::Timestamp::from_microsecond(micros) {
         Ok(instant) => {
             instant.to_zoned(TimeZone::UTC).datetime().strftime("%Y-%m-%d %H:%M:%S").to_string()

@@ -9,7 +9,7 @@
 //!
 //! Formats are described in `docs/formats/trace.md` and `docs/formats/cluster.md`.
 
-mod civil;
+pub mod civil;
 pub mod cluster;
 mod error;
 mod estimates;

@@ -6,6 +6,7 @@ use crate::settings::to_json;
 use deepshare_engine::CapacityMode;
 use deepshare_trace::ImportReport;
 use serde::Serialize;
+use std::path::Path;
 
 /// What `--json` prints and `run.json` holds; `docs/formats/results.md` has the figures.
 #[derive(Serialize)]
@@ -48,13 +49,11 @@ impl Report<'_> {
         let settings = to_json(self.settings);
         let capacity = one_capacity(self.runs).map(CapacityMode::name);
         let (trace, cluster) = (&self.inputs.trace, &self.inputs.cluster);
-        let path = |file: &Option<std::path::PathBuf>| {
-            file.as_ref().map(|path| path.display().to_string())
-        };
+        let path = |file: Option<&Path>| file.map(|path| path.display().to_string());
         let document = Document {
             deepshare: env!("CARGO_PKG_VERSION"),
             trace: TracePart {
-                file: path(&self.settings.trace.file).or(path(&self.settings.trace.log)),
+                file: path(self.settings.trace.named()),
                 jobs: trace.jobs.len(),
                 tenants: trace.tenants.len(),
                 users: trace.users.len(),
@@ -64,7 +63,7 @@ impl Report<'_> {
                 import: &trace.report,
             },
             cluster: ClusterPart {
-                file: path(&self.settings.cluster.file),
+                file: path(self.settings.cluster.file.as_deref()),
                 nodes: cluster.nodes.len(),
                 gpus: cluster.nodes.iter().map(|node| u64::from(node.gpus)).sum(),
                 tenants: cluster.tenants.len(),

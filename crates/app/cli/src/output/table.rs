@@ -7,6 +7,7 @@ use deepshare_engine::CapacityMode;
 use deepshare_metrics::Summary;
 use deepshare_sim::{Classes, SimSettings};
 use std::cmp::Ordering;
+use std::path::Path;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const SECONDS_PER_HOUR: f64 = 3_600.0;
@@ -90,8 +91,8 @@ fn figures(report: &Report<'_>, gap: u16, narrow: bool) -> String {
 fn heading(report: &Report<'_>) -> String {
     let Report { settings, inputs, .. } = report;
     let (trace, cluster) = (&inputs.trace, &inputs.cluster);
-    let file = |path: &Option<std::path::PathBuf>, otherwise: &str| {
-        path.as_ref().map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
+    let file = |path: Option<&Path>, otherwise: &str| {
+        path.map_or_else(|| otherwise.to_owned(), |path| path.display().to_string())
     };
     let span = trace.jobs.first().zip(trace.jobs.last());
     let days = span.map_or(0.0, |(first, last)| {
@@ -114,11 +115,11 @@ fn heading(report: &Report<'_>) -> String {
         "trace    {}: {} jobs of {} tenants in {} days\n\
          cluster  {}: {} GPUs in {} nodes\n\
          run      capacity {capacity}, seed {}{compat}{classes}\n",
-        file(&settings.trace.file.clone().or(settings.trace.log.clone()), built_in),
+        file(settings.trace.named(), built_in),
         grouped(trace.jobs.len() as f64),
         trace.tenants.len(),
         with_decimals(days, 1),
-        file(&settings.cluster.file, cluster_word),
+        file(settings.cluster.file.as_deref(), cluster_word),
         grouped(gpus as f64),
         grouped(cluster.nodes.len() as f64),
         settings.seed(),

@@ -182,7 +182,7 @@ fn inputs(settings: &Settings, found: &mut Vec<(&'static str, String)>) {
         found.push(("trace.log", what.to_owned()));
     }
     let generate = &settings.generate;
-    let given = trace.file.is_some() || trace.log.is_some();
+    let given = trace.named().is_some();
     let unused = [
         ("generate.jobs", generate.jobs.is_some()),
         ("generate.preset", generate.preset != Preset::Venus),
