@@ -103,7 +103,7 @@ async fn what_others_hold_is_theirs(bed: &Bed) {
     placed(5).await;
     bed.pods(&stage.namespace("others")).delete("cpus", &now).await.expect("a pod is deleted");
     placed(6).await;
-    let seen = stage.strike(vec![scheduler]).await.unwrap();
+    let seen = stage.strike(vec![scheduler]).await.expect("all promises are kept");
     assert_eq!(seen.rejected, Vec::<String>::new());
     assert!(seen.pods.values().all(|pod| pod.disrupted.is_none()), "{:?}", seen.pods);
 }
@@ -141,7 +141,7 @@ async fn both_place_at_once(bed: &Bed) {
         (done.len() + failed.len() == 15).then_some(())
     })
     .await;
-    let seen = stage.strike(vec![scheduler]).await.unwrap();
+    let seen = stage.strike(vec![scheduler]).await.expect("all promises are kept");
     assert!(seen.pods.values().all(|pod| pod.disrupted.is_none()), "{:?}", seen.pods);
 }
 
@@ -164,7 +164,7 @@ async fn only_the_leader_writes(bed: &Bed) {
     stage.submit("red", &job(PodDraft::new("two").gpus(1))).await;
     stage.running("red", "two", 1).await;
     assert_eq!(gates[0].writes(), written);
-    let seen = stage.strike(vec![first, second]).await.unwrap();
+    let seen = stage.strike(vec![first, second]).await.expect("all promises are kept");
     let epochs: Vec<u32> = ["one", "two"]
         .iter()
         .flat_map(|name| {
@@ -230,13 +230,14 @@ async fn a_budget_says_no(bed: &Bed) {
     let seen = stage.so_far();
     let also = seen_of(&seen, &stage, "blue", "also");
     assert!(also.iter().any(|pod| pod.holds() && !pod.deleting), "{also:?}");
-    stage.strike(vec![scheduler]).await.unwrap();
+    stage.strike(vec![scheduler]).await.expect("all promises are kept");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn others_on_the_same_nodes_are_left_alone_and_counted() {
     let options = Options { kube_scheduler_qps: Some(500), ..Options::default() };
     let Some(bed) = Bed::start_with(options).await else { return };
+    // One of them, to look at it closely.
     let only = std::env::var("DEEPSHARE_CASE").unwrap_or_default();
     macro_rules! case {
         ($what:ident) => {

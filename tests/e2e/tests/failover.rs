@@ -9,10 +9,6 @@ use std::time::{Duration, Instant};
 
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler-under-test");
 
-/// One Binding after the other, so that a part of a gang is just that; a Lease that expires soon.
-const SETTINGS: &str = "in_flight.bind = 1\n\
-    lease = { duration_s = 6, renew_deadline_s = 4, retry_s = 0.3 }\n";
-
 /// A part of a gang that another scheduler bound is given up so long after the next one knows the
 /// cluster (docs/kubernetes/operations.md).
 const GANG_SHOWS: Duration = Duration::from_secs(5);
@@ -36,6 +32,22 @@ enum Fault {
     Deposed,
 }
 
+impl Fault {
+    /// One Binding after the other, so that a part of a gang is just that; and where nobody but time takes
+    /// the Lease away, one that expires soon.
+    fn settings(self) -> &'static str {
+        match self {
+            Fault::CutOff | Fault::Stopped => {
+                "in_flight.bind = 1\n\
+                 lease = { duration_s = 8, renew_deadline_s = 6, retry_s = 0.3 }\n"
+            }
+            Fault::Killed | Fault::Restarted | Fault::Deposed => {
+                "in_flight.bind = 1\nlease.retry_s = 0.3\n"
+            }
+        }
+    }
+}
+
 /// Which write is stopped, and what happens then.
 #[derive(Clone, Copy, Debug)]
 struct Hit(Write, usize, Moment, Fault);
@@ -52,10 +64,11 @@ struct Play<'a> {
 impl<'a> Play<'a> {
     async fn begin(bed: &'a Bed, hit: Hit) -> Play<'a> {
         let gate = Gate::open(bed).await;
-        let leader = Scheduler::start_behind(&gate, SCHEDULER, SETTINGS);
+        let settings = hit.3.settings();
+        let leader = Scheduler::start_behind(&gate, SCHEDULER, settings);
         leader.until_ready().await;
         let stands_by = hit.3 != Fault::Restarted;
-        let heir = stands_by.then(|| Scheduler::start(bed, SCHEDULER, SETTINGS));
+        let heir = stands_by.then(|| Scheduler::start(bed, SCHEDULER, settings));
         Play { bed, hit, gate, leader, heir }
     }
 
@@ -134,7 +147,7 @@ async fn bindings(bed: &Bed, name: &str, hit: Hit) {
         stage.running("red", name, 1).await;
     }
     play.wake_up();
-    let seen = stage.strike(play.end()).await.unwrap();
+    let seen = stage.strike(play.end()).await.expect("all promises are kept");
     assert_eq!(seen.rejected, Vec::<String>::new());
     assert_eq!(seen.pods.len(), 6, "{name}: no pod was made anew: {:?}", seen.pods);
 }
@@ -156,7 +169,7 @@ async fn eviction(bed: &Bed, name: &str, hit: Hit) {
     play.fail_over().await;
     stage.running("red", "own", 1).await;
     play.wake_up();
-    let seen = stage.strike(play.end()).await.unwrap();
+    let seen = stage.strike(play.end()).await.expect("all promises are kept");
     assert_eq!(seen.rejected, Vec::<String>::new());
     let evicted = seen.pods.values().filter(|pod| pod.disrupted.is_some() && pod.deleting);
     assert_eq!(evicted.count(), 1, "{name}: one victim is enough: {:?}", seen.pods);
@@ -177,7 +190,7 @@ async fn eviction_of_a_gang(bed: &Bed, name: &str, hit: Hit) {
     let took = play.fail_over().await;
     stage.running("red", "own", 1).await;
     play.wake_up();
-    let seen = stage.strike(play.end()).await.unwrap();
+    let seen = stage.strike(play.end()).await.expect("all promises are kept");
     assert_eq!(seen.rejected, Vec::<String>::new());
     let (in_part, bound) = (seen.longest_in_part(), took + SLACK);
     assert!(in_part < bound, "{name}: half a gang ran for {in_part:?}, {took:?} without a leader");
@@ -204,7 +217,7 @@ async fn gang(bed: &Bed, name: &str, hit: Hit) {
     }
     stage.running("red", "g", 4).await;
     play.wake_up();
-    let seen = stage.strike(play.end()).await.unwrap();
+    let seen = stage.strike(play.end()).await.expect("all promises are kept");
     assert_eq!(seen.rejected, Vec::<String>::new());
     let (in_part, limit) = (seen.longest_in_part(), took + GANG_SHOWS + SLACK);
     assert!(in_part < limit, "{name}: half a gang ran for {in_part:?}, {took:?} without a leader");
@@ -230,11 +243,12 @@ async fn resize(bed: &Bed, name: &str, hit: Hit) {
     play.fail_over().await;
     stage.running("red", "own", 1).await;
     let lent = stage.running("blue", "lent", 1).await.remove(0);
-    let asks = serde_json::to_value(&lent.spec).unwrap();
-    let cpu = &asks["containers"][0]["resources"]["requests"]["cpu"];
-    assert_eq!(*cpu, json!("4500m"), "{name}: what it was shrunk to");
+    let containers = lent.spec.into_iter().flat_map(|spec| spec.containers);
+    let requests = containers.filter_map(|container| container.resources?.requests);
+    let cpus: Vec<String> = requests.filter_map(|mut all| Some(all.remove("cpu")?.0)).collect();
+    assert_eq!(cpus, ["4500m"], "{name}: what it was shrunk to");
     play.wake_up();
-    let seen = stage.strike(play.end()).await.unwrap();
+    let seen = stage.strike(play.end()).await.expect("all promises are kept");
     assert_eq!(seen.rejected, Vec::<String>::new());
     assert_eq!(seen.pods.len(), 2, "{name}: nobody was evicted: {:?}", seen.pods);
 }
@@ -244,6 +258,7 @@ async fn a_scheduler_that_is_lost_in_the_middle_leaves_nothing_half_done() {
     use Fault::{CutOff, Deposed, Killed, Restarted, Stopped};
     use Moment::{After, Before};
     let Some(bed) = Bed::start().await else { return };
+    // One of them, to look at it closely.
     let only = std::env::var("DEEPSHARE_CASE").unwrap_or_default();
     macro_rules! case {
         ($name:literal, $what:ident, $($hit:expr),+) => {
