@@ -239,9 +239,12 @@ impl Evidence {
     }
 }
 
-/// Who is on which device: a slot, or all of it.
+/// Who is on which device of which node.
 #[derive(Default)]
-struct Holders<'a>(BTreeMap<(&'a str, &'a str), Vec<(Option<u32>, &'a str)>>);
+struct Holders<'a>(BTreeMap<(&'a str, &'a str), Vec<Holder<'a>>>);
+
+/// A slot, or the whole device, and the pod that has it.
+type Holder<'a> = (Option<u32>, &'a str);
 
 impl<'a> Holders<'a> {
     fn add(&mut self, node: &'a str, slot: &'a DeviceSlot, pod: &'a str) {

@@ -275,7 +275,7 @@ async fn a_scheduler_that_is_lost_in_the_middle_leaves_nothing_half_done() {
     case!("evict-unheard", eviction, Write::Evict, 1, After, CutOff);
     case!("evict-half", eviction_of_a_gang, Write::Delete, 1, Before, Restarted);
     case!("gang-half", gang, Write::Bind, 3, Before, Killed);
-    case!("gang-unheard", gang, Write::Bind, 2, After, Stopped);
+    case!("gang-unheard", gang, Write::Bind, 1, After, Stopped);
     case!("gang-whole", gang, Write::Bind, 4, After, Deposed);
     case!("resize-lost", resize, Write::Resize, 1, Before, Deposed);
     case!("resize-unheard", resize, Write::Resize, 1, After, Killed);
