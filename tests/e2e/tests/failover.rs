@@ -119,8 +119,11 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// Stops whoever still runs, while the gate stands open: the Lease has to be given up through it.
     fn end(self) -> Vec<Scheduler> {
-        [Some(self.leader), self.heir].into_iter().flatten().collect()
+        let mut all: Vec<_> = [Some(self.leader), self.heir].into_iter().flatten().collect();
+        all.iter_mut().for_each(Scheduler::stop);
+        all
     }
 }
 
