@@ -1,6 +1,6 @@
 //! Memory.
 
-use crate::scene::{alone, end, nodes, on_a_cluster, scheduling, waits_for, whole};
+use super::scene::{alone, end, nodes, on_a_cluster, scheduling, waits_for, whole};
 use deepshare_e2e::Stage;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;

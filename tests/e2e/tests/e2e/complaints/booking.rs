@@ -1,6 +1,6 @@
 //! Double booking and the wrong device.
 
-use crate::scene::{end, nodes, on_a_cluster, scheduling, whole};
+use super::scene::{end, nodes, on_a_cluster, scheduling, whole};
 use deepshare_e2e::{JobDraft, Stage, wait};
 use deepshare_kube_api::{Decision, GpuNode, names};
 use futures_util::StreamExt;

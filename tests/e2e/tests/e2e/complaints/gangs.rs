@@ -1,6 +1,6 @@
 //! Starvation and stuck gangs.
 
-use crate::scene::{
+use super::scene::{
     alone, end, gang, node_of, nodes, on_a_cluster, scheduling, waits_for, whole, withdraw,
 };
 use deepshare_e2e::{Stage, wait};

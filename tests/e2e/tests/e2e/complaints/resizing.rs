@@ -1,6 +1,6 @@
 //! Resizing in place.
 
-use crate::scene::{alone, borrower, end, nodes, on_a_cluster, scheduling, whole};
+use super::scene::{alone, borrower, end, nodes, on_a_cluster, scheduling, whole};
 use deepshare_e2e::Stage;
 use deepshare_testbed::NodeSpec;
 use serde_json::json;

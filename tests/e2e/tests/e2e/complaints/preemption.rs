@@ -1,6 +1,6 @@
 //! Preempting too much, in circles, or past disruption budgets.
 
-use crate::scene::{
+use super::scene::{
     alone, borrower, end, gang, node_of, nodes, on_a_cluster, replica_set, scheduling, whole,
     withdraw,
 };

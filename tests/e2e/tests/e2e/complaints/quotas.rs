@@ -1,6 +1,6 @@
 //! Confusion about quotas.
 
-use crate::scene::{alone, end, nodes, on_a_cluster, scheduling, waits_for, whole};
+use super::scene::{alone, end, nodes, on_a_cluster, scheduling, waits_for, whole};
 use deepshare_e2e::{PodDraft, Stage, quota_with, wait};
 use deepshare_kube_api::TenantQuota;
 use kube::Api;

@@ -1,10 +1,9 @@
 //! Every script of `scenarios/kubernetes/`, on a real API server: the decisions are those of the lab,
 //! the log of them replays to the same commands, and the objects show no broken promise.
 
+use crate::SCHEDULER;
 use deepshare_e2e::{Bed, play, root};
 use std::path::PathBuf;
-
-const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler-under-test");
 
 fn scripts() -> Vec<PathBuf> {
     let folder = root().join("scenarios/kubernetes");

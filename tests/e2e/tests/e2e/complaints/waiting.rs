@@ -1,6 +1,6 @@
 //! Why a pod waits.
 
-use crate::scene::{alone, borrower, end, gang, nodes, on_a_cluster, scheduling, waits_for, whole};
+use super::scene::{alone, borrower, end, gang, nodes, on_a_cluster, scheduling, waits_for, whole};
 use deepshare_e2e::{Bed, Stage, wait};
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;

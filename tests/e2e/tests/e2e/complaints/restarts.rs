@@ -1,6 +1,6 @@
 //! Restarts and failover.
 
-use crate::scene::{alone, end, nodes, on_a_cluster, scheduling, waits_for, whole};
+use super::scene::{alone, end, nodes, on_a_cluster, scheduling, waits_for, whole};
 use deepshare_e2e::{Stage, wait};
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;

@@ -2,12 +2,11 @@
 //! what the API server knows. A gate between them stops the very write, on its way there or on its way
 //! back; what is checked afterwards is what the API server's objects showed all along.
 
+use crate::SCHEDULER;
 use deepshare_e2e::{Bed, Gate, JobDraft, Moment, PodDraft, Scheduler, Stage, Write};
 use deepshare_testbed::NodeSpec;
 use serde_json::json;
 use std::time::{Duration, Instant};
-
-const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler-under-test");
 
 /// A part of a gang that another scheduler bound is given up so long after the next one knows the
 /// cluster (docs/kubernetes/operations.md).

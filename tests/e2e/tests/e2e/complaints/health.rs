@@ -1,6 +1,6 @@
 //! Nodes and GPUs that fail.
 
-use crate::scene::{end, node_of, nodes, on_a_cluster, replica_set, scheduling};
+use super::scene::{end, node_of, nodes, on_a_cluster, replica_set, scheduling};
 use deepshare_e2e::{Stage, wait};
 use serde_json::json;
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
 //! What every complaint needs: the cluster for itself, and objects in a few words.
 
+use crate::SCHEDULER;
 use deepshare_e2e::{Bed, JobDraft, PodDraft, Scheduler, Stage, wait};
 use deepshare_kube_api::{GpuNode, TenantQuota};
 use deepshare_testbed::NodeSpec;
@@ -11,8 +12,6 @@ use serde_json::{Value, json};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_scheduler-under-test");
 
 /// One control plane for all complaints. It ends with this process.
 static BED: OnceCell<Option<Bed>> = OnceCell::const_new();
@@ -49,7 +48,7 @@ pub fn nodes(count: usize, gpus: usize) -> NodeSpec {
 
 /// A scheduler with these settings that knows the cluster.
 pub async fn scheduling(bed: &Bed, settings: &str) -> Scheduler {
-    let scheduler = Scheduler::start(bed, PROGRAM, settings);
+    let scheduler = Scheduler::start(bed, SCHEDULER, settings);
     scheduler.until_ready().await;
     scheduler
 }

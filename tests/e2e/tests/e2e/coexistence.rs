@@ -1,13 +1,12 @@
 //! Others on the same nodes, at the same time: another scheduler, another process of our own, and
 //! budgets that say no.
 
+use crate::SCHEDULER;
 use deepshare_e2e::{Bed, Gate, JobDraft, PodDraft, PodSeen, Scheduler, Stage, wait};
 use deepshare_testbed::{NodeSpec, Options};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
-
-const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler-under-test");
 
 fn nodes(count: usize, gpus: usize) -> NodeSpec {
     NodeSpec { count, gpus, cpus: 16, ..NodeSpec::default() }
