@@ -1,5 +1,6 @@
 //! `cargo xtask bench` and `cargo xtask determinism`: run the measuring program and judge.
 
+mod cluster;
 mod latency;
 
 use crate::Failure;
@@ -48,6 +49,10 @@ impl Options {
 pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     if arguments.iter().any(|argument| argument == "--latency") {
         return latency::run(root, arguments);
+    }
+    if let Some(("--cluster", rest)) = arguments.split_first().map(|(first, rest)| (&**first, rest))
+    {
+        return cluster::run(root, rest);
     }
     let options = Options::of(arguments)?;
     let data = data(root, options.data)?;

@@ -25,13 +25,16 @@ usage: cargo xtask <chore>
   bench [--data DIR] [--runs N] [--write]
                               CPU time of every policy; --write puts it into docs/benchmarks.md
   bench --latency [--write]   time of DeepShare's decisions at 10,000 GPUs, and the preset scale
+  bench --cluster [--write] [ARGUMENTS]
+                              the scheduler beside kube-scheduler on one control plane; ARGUMENTS
+                              are those of deepshare-cluster-bench, as in --runs 1
   cluster up [--nodes N] [--gpus G] [--kubernetes 1.34|1.35|1.36|1.37] [--dir DIR]
   cluster env | status | down [--dir DIR]
                               a Kubernetes control plane on this machine with simulated GPU nodes;
                               docs/testbed.md says how pods and nodes are made to behave
   e2e [--kubernetes 1.34|1.35|1.36|1.37] [-- ARGUMENTS]
                               tests on a real API server of that version, built if it is not there
-                              yet; ARGUMENTS are those of cargo test, as in --test scenarios
+                              yet; ARGUMENTS are those of cargo test, as in scenarios
   experiment quotas|sharing|when-to-share [--data DIR] [--seeds N] [--write]
                               what quota assurance, or sharing GPUs, is worth on a real month, or
                               when sharing pays; --write puts it into the page of that name in

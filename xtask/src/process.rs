@@ -55,6 +55,14 @@ pub fn run(command: &mut Command, failed: &str) -> Result<(), Failure> {
 /// # Errors
 /// If it does not build.
 pub fn build(root: &Path, package: &str) -> Result<PathBuf, Failure> {
+    build_program(root, package, package)
+}
+
+/// Builds a package of the workspace and returns the path of one of its programs.
+///
+/// # Errors
+/// If it does not build.
+pub fn build_program(root: &Path, package: &str, program: &str) -> Result<PathBuf, Failure> {
     let mut command = cargo(root);
     command.args(["build", "--release", "--quiet", "--package", package]);
     run(&mut command, &format!("{package} does not build; see above"))?;
@@ -64,6 +72,6 @@ pub fn build(root: &Path, package: &str) -> Result<PathBuf, Failure> {
         .map_err(|error| format!("cargo metadata printed no JSON: {error}"))?;
     let target = metadata["target_directory"].as_str();
     let target = target.ok_or("cargo metadata names no target directory")?;
-    let name = format!("{package}{}", std::env::consts::EXE_SUFFIX);
+    let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     Ok(Path::new(target).join("release").join(name))
 }

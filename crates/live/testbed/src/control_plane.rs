@@ -203,6 +203,48 @@ impl ControlPlane {
         std::mem::take(&mut self.processes).into_iter().map(Running::detach).collect()
     }
 
+    /// Starts kube-scheduler beside whatever runs, with this limit of requests per second; what
+    /// an earlier one of this control plane logged is lost.
+    ///
+    /// # Errors
+    /// If the program is missing or cannot be started.
+    pub fn start_kube_scheduler(
+        &mut self,
+        assets: &Assets,
+        qps: u32,
+    ) -> Result<(), ControlPlaneError> {
+        launch::kube_scheduler(self, assets, qps)
+    }
+
+    /// Starts any program in the folder, to end with the control plane; what it says goes to
+    /// `NAME.log` there.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn run(&mut self, program: &Path, arguments: &[String]) -> Result<(), ControlPlaneError> {
+        launch::run(self, program, arguments)
+    }
+
+    /// Asks a program to stop, by force after ten seconds; nothing if it does not run.
+    pub fn stop(&mut self, program: &str) {
+        for process in self.processes.extract_if(.., |process| process.name() == program) {
+            process.stop();
+        }
+    }
+
+    /// Ends a program without asking; nothing if it does not run.
+    pub fn kill(&mut self, program: &str) {
+        for mut process in self.processes.extract_if(.., |process| process.name() == program) {
+            process.kill();
+        }
+    }
+
+    /// Process id of one of the programs, while it runs.
+    pub fn pid(&self, program: &str) -> Option<u32> {
+        let found = self.processes.iter().find(|process| process.name() == program);
+        found.map(Running::pid)
+    }
+
     /// A client that may do everything. Belongs to the async runtime that it was made in.
     ///
     /// # Errors

@@ -15,13 +15,16 @@ use std::time::{Duration, Instant};
 /// Name of the program that runs the controllers.
 pub const CONTROLLERS: &str = "kube-controller-manager";
 
+/// Name of the scheduler to compare with.
+pub const KUBE_SCHEDULER: &str = "kube-scheduler";
+
 /// Users with certificates: name of the file, user, group. The node simulator is of the nodes'
 /// group for the API server's flow control, and has its rights from a role of its own.
 const USERS: [(&str, &str, &str); 4] = [
     ("admin", "deepshare-testbed:admin", "system:masters"),
     ("nodes", "deepshare-testbed:nodes", "system:nodes"),
     (CONTROLLERS, "system:kube-controller-manager", "system:kube-controller-manager"),
-    ("kube-scheduler", "system:kube-scheduler", "system:kube-scheduler"),
+    (KUBE_SCHEDULER, "system:kube-scheduler", "system:kube-scheduler"),
 ];
 
 /// What the node simulator may do.
@@ -51,9 +54,7 @@ pub async fn launch(assets: &Assets, options: &Options) -> Result<ControlPlane, 
         start(&mut plane, assets, CONTROLLERS, flags)?;
     }
     if let Some(qps) = options.kube_scheduler_qps {
-        let config = scheduler_config(&plane.folder, qps)?;
-        let flags = [format!("--config={}", config.display()), "--secure-port=0".to_owned()];
-        start(&mut plane, assets, "kube-scheduler", flags.to_vec())?;
+        kube_scheduler(&mut plane, assets, qps)?;
     }
     crate::manifests::apply(&client, NODES_ROLE).await.map_err(|error| ControlPlaneError::Io {
         doing: "apply",
@@ -61,6 +62,17 @@ pub async fn launch(assets: &Assets, options: &Options) -> Result<ControlPlane, 
         error: std::io::Error::other(error),
     })?;
     Ok(plane)
+}
+
+/// Starts kube-scheduler.
+pub fn kube_scheduler(
+    plane: &mut ControlPlane,
+    assets: &Assets,
+    qps: u32,
+) -> Result<(), ControlPlaneError> {
+    let config = scheduler_config(&plane.folder, qps)?;
+    let flags = [format!("--config={}", config.display()), "--secure-port=0".to_owned()];
+    start(plane, assets, KUBE_SCHEDULER, flags.to_vec())
 }
 
 fn start(
@@ -73,7 +85,16 @@ fn start(
         program: name,
         folder: assets.folder().to_owned(),
     })?;
-    let process = Running::start(&program, &plane.folder, &flags)?;
+    run(plane, &program, &flags)
+}
+
+/// Starts a program that ends with the control plane.
+pub fn run(
+    plane: &mut ControlPlane,
+    program: &Path,
+    flags: &[String],
+) -> Result<(), ControlPlaneError> {
+    let process = Running::start(program, &plane.folder, flags)?;
     if let Some(guard) = &mut plane.guard {
         guard.watch(process.pid())?;
     }

@@ -72,6 +72,12 @@ impl Running {
         let _ = self.child.wait();
     }
 
+    /// Asks it to stop, and ends it by force after ten seconds.
+    pub fn stop(mut self) {
+        PidFile { name: self.name.clone(), pid: self.pid(), program: self.program.clone() }.end();
+        self.kill();
+    }
+
     /// Lets it run on.
     pub fn detach(self) -> PidFile {
         PidFile { name: self.name, pid: self.child.id(), program: self.program }
