@@ -50,21 +50,42 @@ pub fn run(command: &mut Command, failed: &str) -> Result<(), Failure> {
     if status.success() { Ok(()) } else { Err(failed.to_owned()) }
 }
 
-/// Builds a program of the workspace, named as its package, and returns its path.
+/// How a program is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// As tests are: what takes long to compile is shared with them.
+    Dev,
+    /// As it is shipped, and measured.
+    Release,
+}
+
+/// Builds a program of the workspace, named as its package, as it is shipped; returns its path.
 ///
 /// # Errors
 /// If it does not build.
 pub fn build(root: &Path, package: &str) -> Result<PathBuf, Failure> {
-    build_program(root, package, package)
+    build_program(root, package, package, Profile::Release)
 }
 
 /// Builds a package of the workspace and returns the path of one of its programs.
 ///
 /// # Errors
 /// If it does not build.
-pub fn build_program(root: &Path, package: &str, program: &str) -> Result<PathBuf, Failure> {
+pub fn build_program(
+    root: &Path,
+    package: &str,
+    program: &str,
+    profile: Profile,
+) -> Result<PathBuf, Failure> {
     let mut command = cargo(root);
-    command.args(["build", "--release", "--quiet", "--package", package]);
+    command.args(["build", "--quiet", "--package", package]);
+    let folder = match profile {
+        Profile::Dev => "debug",
+        Profile::Release => {
+            command.arg("--release");
+            "release"
+        }
+    };
     run(&mut command, &format!("{package} does not build; see above"))?;
     let mut metadata = cargo(root);
     metadata.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]);
@@ -73,5 +94,5 @@ pub fn build_program(root: &Path, package: &str, program: &str) -> Result<PathBu
     let target = metadata["target_directory"].as_str();
     let target = target.ok_or("cargo metadata names no target directory")?;
     let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
-    Ok(Path::new(target).join("release").join(name))
+    Ok(Path::new(target).join(folder).join(name))
 }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::page::{Marks, preamble, write};
-use crate::process::{build, build_program, output};
+use crate::process::{Profile, build, build_program, output};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -20,7 +20,8 @@ const MARKS: Marks = Marks {
 pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let (writes, others): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| *argument == "--write");
-    let scheduler = build_program(root, "deepshare-control", "deepshare-scheduler")?;
+    let package = "deepshare-control";
+    let scheduler = build_program(root, package, "deepshare-scheduler", Profile::Release)?;
     let program = build(root, "deepshare-cluster-bench")?;
     let mut command = Command::new(program);
     command.arg("--scheduler").arg(scheduler).args(&others);
