@@ -21,6 +21,7 @@ pub use choices::{
     Capacity, ClassesFrom, Compat, EstimatesFrom, Preset, PresetWord, ProfilesFrom, TableFrom,
     shipped_names,
 };
+pub use deepshare_settings_file::Problem;
 pub use key::Key;
 pub use keys::KEYS;
 pub use kind::Kind;
@@ -33,7 +34,6 @@ use deepshare_model::Span;
 use deepshare_policies::PolicyConfig;
 use deepshare_sim::{SimSettings, compat};
 use deepshare_trace::{Format, TimeOptions, TimeUnit};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Seed of the built-in month and of every random stream, if none is given.
@@ -177,21 +177,6 @@ pub struct OutageSettings {
     pub mean_up: Option<Span>,
     /// Mean time it then is away.
     pub mean_down: Option<Span>,
-}
-
-/// One thing that is wrong with the settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where: `settings.toml:3:5` or `--set #2`.
-    pub place: String,
-    /// What is wrong and what to do.
-    pub what: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
-    }
 }
 
 impl Settings {

@@ -12,6 +12,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use deepshare_settings_file::Problem;
 pub use field::{Field, Key};
 pub use keys::KEYS;
 pub use reference::reference;
@@ -22,7 +23,6 @@ use deepshare_engine::{CapacityMode, EngineSettings};
 use deepshare_kube_api::names;
 use deepshare_model::Span;
 use deepshare_policies::{DeepShareSettings, PolicyConfig};
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,21 +74,6 @@ pub struct LogSettings {
     pub max_mib: u32,
     /// MiB after which a new file is begun.
     pub file_mib: u32,
-}
-
-/// One thing that is wrong with the settings.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where: `settings.toml:3:5`.
-    pub place: String,
-    /// What is wrong and what to do.
-    pub what: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.what)
-    }
 }
 
 impl Default for Settings {

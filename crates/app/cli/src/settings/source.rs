@@ -2,10 +2,10 @@
 //! they mean is up to the keys.
 
 use super::{Key, Problem, find_key};
+use deepshare_settings_file::{Entry, entries};
 use std::fmt;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use toml_edit::{Document, TableLike, Value};
+use toml_edit::Value;
 
 /// A value for a key, and where it comes from.
 #[derive(Clone, Debug)]
@@ -112,69 +112,20 @@ pub fn from_file(path: &Path, problems: &mut Vec<Problem>) -> Vec<Assignment> {
             return Vec::new();
         }
     };
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut file = File { name, text: &text, folder, problems, assignments: Vec::new() };
-    match text.parse::<Document<String>>() {
-        Ok(document) => file.table(document.as_table(), ""),
-        Err(error) => {
-            let reason = error.message().trim().replace('\n', ", ");
-            file.problem(error.span(), format!("not valid TOML: {reason}"));
-        }
-    }
-    file.assignments
-}
-
-struct File<'a> {
-    name: String,
-    text: &'a str,
-    folder: PathBuf,
-    problems: &'a mut Vec<Problem>,
-    assignments: Vec<Assignment>,
-}
-
-impl File<'_> {
-    /// Takes what a table holds; `[restart] overhead_s`, `restart.overhead_s` and
-    /// `restart = { overhead_s }` are the same key.
-    fn table(&mut self, table: &dyn TableLike, prefix: &str) {
-        for (part, item) in table.iter() {
-            let name = if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
-            let span = table.key(part).and_then(toml_edit::Key::span).or(item.span());
-            if let Some(inner) = item.as_table_like() {
-                self.table(inner, &name);
-                continue;
+    let entries = entries(&name, &text).unwrap_or_else(|problem| {
+        problems.push(problem);
+        Vec::new()
+    });
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut assignments = Vec::new();
+    for Entry { name, value, place } in entries {
+        match value.and_then(|value| Ok((find_key(&name)?, value))) {
+            Ok((key, value)) => {
+                let value = Raw { value, typed: None, folder: Some(folder.to_owned()) };
+                assignments.push(Assignment { key, value, place });
             }
-            let Some(value) = item.as_value() else {
-                self.problem(span, format!("`{name}` is a list of tables; no key is one"));
-                continue;
-            };
-            match find_key(&name) {
-                Ok(key) => {
-                    let folder = Some(self.folder.clone());
-                    let value = Raw { value: value.clone(), typed: None, folder };
-                    let place = self.place(span);
-                    self.assignments.push(Assignment { key, value, place });
-                }
-                Err(what) => self.problem(span, what),
-            }
+            Err(what) => problems.push(Problem { place, what }),
         }
     }
-
-    fn problem(&mut self, span: Option<Range<usize>>, what: String) {
-        let place = self.place(span);
-        self.problems.push(Problem { place, what });
-    }
-
-    /// `file:line:column`, both from 1; the column counts characters.
-    fn place(&self, span: Option<Range<usize>>) -> String {
-        let Some(span) = span else { return self.name.clone() };
-        let mut start = span.start.min(self.text.len());
-        while !self.text.is_char_boundary(start) {
-            start -= 1;
-        }
-        let before = &self.text[..start];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = before.matches('\n').count() + 1;
-        let column = before[line_start..].chars().count() + 1;
-        format!("{}:{line}:{column}", self.name)
-    }
+    assignments
 }
