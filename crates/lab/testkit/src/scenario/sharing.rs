@@ -3,8 +3,9 @@
 use super::error::Fault;
 use super::story::Story;
 use super::words::{Word, Words};
+use super::world::last_attempt;
 use deepshare_engine::{Event, RetentionTable};
-use deepshare_model::{AttemptId, ProfileClassId, Retention};
+use deepshare_model::{ProfileClassId, Retention};
 use std::collections::BTreeMap;
 
 /// What jobs of one profile keep beside those of another.
@@ -99,12 +100,7 @@ pub(crate) fn sample(
     words: &mut Words<'_>,
     usage: &'static str,
 ) -> Result<(), Fault> {
-    let mut attempt = || -> Result<AttemptId, Fault> {
-        let word = words.need("the job", usage)?;
-        let job = story.names.job(word)?;
-        let last = story.attempts_of(job).last().map(|&(attempt, _)| attempt);
-        last.ok_or_else(|| word.wrong("never started", "sample only what runs"))
-    };
+    let mut attempt = || last_attempt(story, words, usage, "sample only what runs");
     let attempts = [attempt()?, attempt()?];
     let mut kept = || words.need("what it kept", usage)?.retention();
     let retentions = [kept()?, kept()?];

@@ -7,7 +7,7 @@ use super::setup::keyword;
 use super::story::Story;
 use super::words::{Word, Words};
 use deepshare_engine::{Degree, Event, Placement, Slice};
-use deepshare_model::{Class, Devices, GpuTypeId, NodeId, Span, Time};
+use deepshare_model::{AttemptId, Class, Devices, GpuTypeId, NodeId, Span, Time};
 use std::collections::BTreeMap;
 
 /// The parts of `a,b,c`, each with its column.
@@ -141,10 +141,20 @@ pub(crate) fn break_up(
     words: &mut Words<'_>,
     usage: &'static str,
 ) -> Result<(), Fault> {
+    let attempt = last_attempt(story, words, usage, "break only what runs")?;
+    words.done(usage)?;
+    story.tell(Event::Broken { attempt })
+}
+
+/// The last attempt of the job that comes next, or what to do instead.
+pub(crate) fn last_attempt(
+    story: &Story,
+    words: &mut Words<'_>,
+    usage: &'static str,
+    advice: &'static str,
+) -> Result<AttemptId, Fault> {
     let word = words.need("the job", usage)?;
     let job = story.names.job(word)?;
-    words.done(usage)?;
     let last = story.attempts_of(job).last().map(|&(attempt, _)| attempt);
-    let attempt = last.ok_or_else(|| word.wrong("never started", "break only what runs"))?;
-    story.tell(Event::Broken { attempt })
+    last.ok_or_else(|| word.wrong("never started", advice))
 }
