@@ -51,6 +51,8 @@ impl Index {
             }
             self.events.extend(events);
             if quotas_changed {
+                // The engine need not hear of it: conditions speak of namespaces, too.
+                self.why.note_change();
                 self.dismiss_homeless(now);
                 self.recheck_refused(now);
             }
@@ -102,12 +104,11 @@ impl Index {
     pub(crate) fn set_node(&mut self, now: Time, node: &Node) {
         let name: Arc<str> = (*node.metadata.name).into();
         self.places.set_node(node);
-        let entry = self.nodes.entry(name.clone()).or_insert_with(|| NodeEntry::new(&name));
+        let entry = self.node_entry(&name);
         entry.set_facts(node);
-        let ready = node.status.ready;
-        if ready {
-            self.unready.remove(&name);
+        if node.status.ready {
             entry.lost = false;
+            self.unready.remove(&name);
         } else if !self.unready.contains_key(&name) {
             let until = now + self.config.patience.node;
             self.unready.insert(name.clone(), until);
@@ -117,16 +118,21 @@ impl Index {
         self.touched.insert(name);
     }
 
+    /// What is known of a node; nothing yet, if any of its objects comes first.
+    pub(crate) fn node_entry(&mut self, name: &Arc<str>) -> &mut NodeEntry {
+        self.nodes.entry(name.clone()).or_insert_with(|| NodeEntry::new(name))
+    }
+
     pub(crate) fn set_gpus(&mut self, now: Time, gpus: GpuNode) {
         let name: Arc<str> = gpus.metadata.name.unwrap_or_default().into();
-        let entry = self.nodes.entry(name.clone()).or_insert_with(|| NodeEntry::new(&name));
-        let before: Vec<bool> = GpuKind::ALL.map(|kind| entry.serves(kind)).to_vec();
+        let entry = self.node_entry(&name);
+        let before = GpuKind::ALL.map(|kind| entry.serves(kind));
         entry.set_agent(gpus.status.map(|status| (gpus.spec, status)));
-        let after: Vec<bool> = GpuKind::ALL.map(|kind| entry.serves(kind)).to_vec();
+        let after = GpuKind::ALL.map(|kind| entry.serves(kind));
+        let samples = entry.samples().to_vec();
         if before != after {
             self.places.repeat_node(&name);
         }
-        let samples = entry.samples().to_vec();
         self.touched.insert(name);
         for sample in samples {
             self.sampled(now, &sample);

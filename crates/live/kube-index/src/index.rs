@@ -241,7 +241,7 @@ impl Index {
 
     /// The engine has taken up an event.
     pub fn stepped(&mut self, now: Time, event: &Event, state: &State) {
-        self.why.note_step();
+        self.why.note_change();
         if let Event::NodeLost { node } = event {
             self.review_ending_on(now, *node);
         }
@@ -287,6 +287,7 @@ impl Index {
                 }
                 self.unready.remove(&*name);
                 self.places.drop_node(&name);
+                self.delete_orphans(&name);
                 self.touched.insert((*name).into());
             }
             Change::Gpus(gpus) => self.set_gpus(now, *gpus),

@@ -54,7 +54,7 @@ impl Index {
             history.preempted.pop();
         }
         self.events.push(Event::EvictionRefused { attempt });
-        if let Some(beneficiary) = beneficiary {
+        if let Some(beneficiary) = beneficiary.filter(|job| !self.jobs.get(*job).over) {
             self.why.block(beneficiary, format!("{} stays: {message}", self.job_name(job)));
         }
         self.announce(uid, "EvictionRefused", message, true);

@@ -1,11 +1,12 @@
 //! What the members of a job are, held against what the engine was told: the difference is told.
 
-use crate::action::Action;
+use crate::action::{Action, PodRef};
 use crate::index::Index;
 use crate::jobs::{Member, Stage, Uid};
 use crate::pods::PodFacts;
 use deepshare_engine::{BindFailure, Event};
 use deepshare_model::{JobId, NodeId, Outcome, Time};
+use std::collections::BTreeMap;
 
 impl Index {
     /// Holds a job's members against what the engine was told, and tells the difference.
@@ -135,31 +136,29 @@ impl Index {
         };
         let ending: Vec<JobId> = self.jobs.by_attempt.values().copied().filter(concerned).collect();
         for job in ending {
-            self.delete_orphans(job, node);
             self.review(now, job);
         }
     }
 
-    /// Deletes pods that were asked to stop, and whose node is no part of the cluster any more: nobody
+    /// Deletes pods that were asked to stop on a node that is no part of the cluster any more: nobody
     /// will stop them, and some controllers make no others before they are gone.
-    fn delete_orphans(&mut self, job: JobId, node: NodeId) {
-        let entry = self.nodes.get(&self.nodes_by_id[node.index()]);
-        let Some(run) = self.jobs.get(job).run.as_ref() else { return };
-        let Some(ending) = run.ending.as_ref().filter(|_| entry.is_none_or(|e| e.facts.is_none()))
-        else {
-            return;
+    pub(crate) fn delete_orphans(&mut self, node: &str) {
+        let asked = |pod: &PodFacts| match self.jobs.by_pod.get(&pod.uid) {
+            Some(job) => {
+                let mut members = self.jobs.get(*job).members.iter();
+                members.any(|member| member.pod.as_ref() == Some(&pod.uid) && member.leaving)
+            }
+            // Its attempt was over when the node fell silent.
+            None => pod.deleting && self.strangers.contains(&pod.uid),
         };
-        let message = ending.message.clone();
-        let left = |member: &&Member| {
-            member.leaving
-                && member.holds()
-                && member.place.as_ref().is_some_and(|place| place.node == node)
-        };
-        let left = self.jobs.get(job).members.iter().filter(left).filter_map(|m| m.pod.as_ref());
-        for pod in left.filter_map(|uid| self.pods.get(uid)) {
-            let (pod, message) = (pod.pod_ref(), message.clone());
-            self.actions.push(Action::Delete { pod, orphaned: true, grace_s: 0, message });
-        }
+        let there = |pod: &PodFacts| pod.node.as_deref() == Some(node) && !pod.is_terminal();
+        let left = self.pods.values().filter(|pod| there(pod) && asked(pod));
+        let left: BTreeMap<&Uid, PodRef> = left.map(|pod| (&pod.uid, pod.pod_ref())).collect();
+        let deletions = left.into_values().map(|pod| {
+            let message = format!("its node {node} is no part of the cluster any more");
+            Action::Delete { pod, orphaned: true, grace_s: 0, message }
+        });
+        self.actions.extend(deletions);
     }
 
     /// An attempt on its way out: over once none of its pods can run any more.

@@ -3,7 +3,7 @@
 
 use crate::accounting::requests;
 use crate::action::Action;
-use crate::devices::{GpuKind, NodeEntry};
+use crate::devices::GpuKind;
 use crate::gangs::{group_of, title};
 use crate::index::{Index, Named};
 use crate::jobs::{GroupKey, JobEntry, Member, Uid};
@@ -79,9 +79,7 @@ impl Index {
             let known = self.strangers.contains(uid);
             let decision = pod.decision.clone().filter(|_| pod.ours && gpus > 0 && !known);
             // Withheld until somebody answers for it.
-            // The node may come after its pods.
-            let entry = self.nodes.entry(node.clone()).or_insert_with(|| NodeEntry::new(&node));
-            entry.set_foreign(uid, gpus, &slots);
+            self.node_entry(&node).set_foreign(uid, gpus, &slots);
             self.touched.insert(node);
             return match decision {
                 Some(decision) => self.orphan(now, uid, &decision),

@@ -72,7 +72,8 @@ impl Why {
         self.pending.then_some(self.next)
     }
 
-    pub(crate) fn note_step(&mut self) {
+    /// Something has happened that a tenant or a waiting pod may have to be told of.
+    pub(crate) fn note_change(&mut self) {
         self.pending = true;
     }
 }
@@ -84,7 +85,10 @@ impl Index {
             return;
         }
         for job in std::mem::take(&mut self.why.urgent) {
-            self.explain(now, job, state);
+            let there = !self.jobs.get(job).over;
+            if let Some(reason) = state.explain(job).filter(|_| there) {
+                self.explain(now, job, &reason);
+            }
         }
         if now < self.why.next || !self.why.pending {
             return;
@@ -100,8 +104,8 @@ impl Index {
         &mut self,
         now: Time,
         state: &State,
-    ) -> BTreeMap<TenantId, BTreeMap<String, u32>> {
-        let mut counts: BTreeMap<TenantId, BTreeMap<String, u32>> = BTreeMap::new();
+    ) -> BTreeMap<TenantId, BTreeMap<&'static str, u32>> {
+        let mut counts: BTreeMap<TenantId, BTreeMap<&str, u32>> = BTreeMap::new();
         let waiting = std::mem::take(&mut self.why.waiting);
         let mut budget = MOST_WRITES;
         let first = self.why.resume_at;
@@ -123,7 +127,7 @@ impl Index {
             };
             still.insert(job);
             let tenant = self.jobs.get(job).tenant;
-            *counts.entry(tenant).or_default().entry(word(&reason)).or_default() += 1;
+            *counts.entry(tenant).or_default().entry(reason.name()).or_default() += 1;
             // Whoever came within this period may be bound before the sentence is read.
             let fresh = now.saturating_since(self.jobs.get(job).submitted) < PERIOD;
             if fresh {
@@ -137,21 +141,17 @@ impl Index {
                 self.why.pending = true;
                 continue;
             }
-            budget = budget.saturating_sub(self.explain(now, job, state));
+            budget = budget.saturating_sub(self.explain(now, job, &reason));
         }
         self.why.waiting = still;
         counts
     }
 
     /// Writes why a job waits to its pods, where that is news; returns the number of writes.
-    fn explain(&mut self, now: Time, job: JobId, state: &State) -> usize {
-        if self.jobs.get(job).over {
-            return 0;
-        }
-        let Some(reason) = state.explain(job) else { return 0 };
-        let code = match helps(&reason) {
+    fn explain(&mut self, now: Time, job: JobId, reason: &Reason) -> usize {
+        let code = match helps(reason) {
             true => "Unschedulable".to_owned(),
-            false => word(&reason),
+            false => word(reason.name()),
         };
         let stale = |uid: &Uid| {
             let pod = self.pods.get(uid)?;
@@ -165,7 +165,7 @@ impl Index {
         if pods.is_empty() {
             return 0;
         }
-        let mut message = self.sentence(&reason);
+        let mut message = self.sentence(reason);
         if let Some(blocked) = self.why.blocked.get(&job) {
             message = format!("{message}; {blocked}");
         }
@@ -201,7 +201,7 @@ impl Index {
         &mut self,
         now: Time,
         state: &State,
-        counts: &BTreeMap<TenantId, BTreeMap<String, u32>>,
+        counts: &BTreeMap<TenantId, BTreeMap<&str, u32>>,
     ) {
         let current: Vec<(TenantId, String, Option<i64>)> = {
             let all = self.tenants.current();
@@ -236,7 +236,7 @@ impl Index {
         &self,
         id: TenantId,
         state: &State,
-        waiting: Option<&BTreeMap<String, u32>>,
+        waiting: Option<&BTreeMap<&str, u32>>,
     ) -> TenantQuotaStatus {
         let (assurance, _) = state.qad(id);
         let (demand, guaranteed) = state.guaranteed(id);
@@ -256,7 +256,11 @@ impl Index {
             demand,
             assurance: hundredths(assurance),
             smoothed: smoothed.collect(),
-            waiting: waiting.cloned().unwrap_or_default(),
+            waiting: waiting
+                .into_iter()
+                .flatten()
+                .map(|(name, jobs)| (word(name), *jobs))
+                .collect(),
             conditions: Vec::new(),
             observed_generation: None,
         }
@@ -294,9 +298,9 @@ fn hundredths(degree: Degree) -> String {
 }
 
 /// The engine's word for a reason, as conditions write it: `over-quota` is `OverQuota`.
-fn word(reason: &Reason) -> String {
+fn word(name: &str) -> String {
     let mut word = String::new();
-    for part in reason.name().split('-') {
+    for part in name.split('-') {
         let mut letters = part.chars();
         word.extend(letters.next().map(|first| first.to_ascii_uppercase()));
         word.extend(letters);

@@ -88,6 +88,21 @@ fn what_was_ending_on_a_node_that_is_lost_is_over() {
 }
 
 #[test]
+fn what_stops_on_a_lost_node_is_deleted_when_the_node_goes() {
+    let mut world = World::with(1, 1, &[("a", 1)]);
+    let slow = world.create(pod("a", "slow").0);
+    world.run(5);
+    world.silence("n0", true);
+    // The node counts as lost, its pod was asked to go, and is still there.
+    world.run(90);
+    let key = Key { kind: Kind::Pod, name: slow };
+    assert!(world.objects.contains_key(&key), "{}", world.report());
+    world.remove(Kind::Node, "n0");
+    world.run(3);
+    assert!(!world.objects.contains_key(&key), "{}", world.report());
+}
+
+#[test]
 fn a_node_of_nvidias_plugin_is_served_by_count() {
     let mut world = World::with(0, 0, &[("a", 4)]);
     let kubelet = crate::kubelet::Kubelet {

@@ -29,6 +29,16 @@ fn of_two_quotas_that_claim_one_namespace_the_older_has_it() {
 }
 
 #[test]
+fn a_conflict_shows_where_nothing_else_happens() {
+    let mut world = World::with(1, 4, &[("a", 2), ("b", 2)]);
+    world.run(5);
+    assert_eq!(condition(&world, "b", "Ready").0, "Served");
+    world.change(Kind::Quota, "b", |quota| quota["spec"]["namespaces"] = json!(["a", "b"]));
+    world.run(5);
+    assert_eq!(condition(&world, "b", "Ready").0, "NamespaceConflict");
+}
+
+#[test]
 fn parents_that_cannot_count_are_named_in_a_condition() {
     let mut world = World::with(1, 4, &[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)]);
     for (child, parent) in [("a", "b"), ("b", "a"), ("c", "gone"), ("d", "e"), ("e", "c")] {
