@@ -50,8 +50,6 @@ pub(crate) struct Places {
     /// Forgotten sites, whose numbers are given to others.
     forgotten: Vec<SiteId>,
     ids: BTreeMap<(SiteId, GpuKind), SiteId>,
-    /// Pods that a node is known to hold, or assumed to.
-    pods: BTreeMap<Box<str>, u32>,
     changes: Vec<SiteChange>,
     touched: BTreeSet<u32>,
 }
@@ -124,15 +122,11 @@ impl Places {
     fn hold(&mut self, pod: &Pod, node: NodeId, ours: bool) {
         self.touched.insert(node.0);
         self.apply(Change::Pod { pod, node, ours });
-        match pod.status.phase.is_terminal() {
-            true => _ = self.pods.remove(&pod.metadata.uid),
-            false => _ = self.pods.insert(pod.metadata.uid.clone(), node.0),
-        }
     }
 
     pub(crate) fn drop_pod(&mut self, uid: &str) {
-        if let Some(node) = self.pods.remove(uid) {
-            self.touched.insert(node);
+        if let Some(node) = self.sites.node_of(uid) {
+            self.touched.insert(node.0);
             self.apply(Change::PodGone(uid));
         }
     }
@@ -167,34 +161,28 @@ impl Places {
 
     /// The site of such pods.
     pub(crate) fn site_of(&mut self, pod: &Pod, kind: GpuKind) -> SiteId {
-        let (requirements, admissions) = self.sites.site(pod);
-        let known = self.ids.get(&(requirements, kind)).copied();
-        let id = known.unwrap_or_else(|| self.new_site(requirements, kind));
-        if known.is_none() {
-            // The answers of these requirements, as this kind has not heard them.
-            let known: Vec<(usize, NodeId)> = self
-                .engine
-                .iter()
-                .enumerate()
-                .filter_map(|(order, node)| Some((order, (*node)?)))
-                .collect();
-            let mut by_members: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
-            for (order, node) in known {
-                let members = self.sites.members_of(requirements, NodeId(order as u32));
-                if members > 0 {
-                    by_members.entry(members).or_default().push(node);
-                }
-            }
-            let changes = by_members.into_iter();
-            self.changes.extend(changes.map(|(members, nodes)| SiteChange {
-                site: id,
-                members,
-                nodes,
-            }));
-        } else {
-            self.note(admissions);
+        let (requirements, _) = self.sites.site(pod);
+        if let Some(known) = self.ids.get(&(requirements, kind)) {
+            return *known;
         }
-        id
+        let site = self.new_site(requirements, kind);
+        // The answers of these requirements, as this kind has not heard them.
+        let mut by_members: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
+        for (members, node) in self.open_to(requirements) {
+            by_members.entry(members).or_default().push(node);
+        }
+        let changes = by_members.into_iter();
+        self.changes.extend(changes.map(|(members, nodes)| SiteChange { site, members, nodes }));
+        site
+    }
+
+    /// How many members each node takes of those that take any, by the engine's numbers.
+    fn open_to(&self, requirements: SiteId) -> impl Iterator<Item = (u32, NodeId)> {
+        let numbered = (0..).map(NodeId).zip(&self.engine);
+        let answers = numbered.filter_map(move |(order, node)| {
+            Some((self.sites.members_of(requirements, order), (*node)?))
+        });
+        answers.filter(|(members, _)| *members > 0)
     }
 
     /// A number for a site that has no users yet.
@@ -240,9 +228,7 @@ impl Places {
     /// Nobody asks about a site any more: pods with a claim of their own make one each.
     fn forget_site(&mut self, site: SiteId) {
         let Kind { requirements, kind, .. } = self.kinds[site.index()];
-        let numbered = (0..).map(NodeId).zip(&self.engine);
-        let open = numbered.filter(|(order, _)| self.sites.members_of(requirements, *order) > 0);
-        let nodes: Vec<NodeId> = open.filter_map(|(_, node)| *node).collect();
+        let nodes: Vec<NodeId> = self.open_to(requirements).map(|(_, node)| node).collect();
         // Whoever gets its number must not find its answers.
         self.changes.push(SiteChange { site, members: 0, nodes });
         self.ids.remove(&(requirements, kind));

@@ -218,6 +218,11 @@ impl Sites {
         Some(Resources { cpu_milli: free("cpu"), memory_mib: free("memory") >> 20 })
     }
 
+    /// The node that a pod is on, or assumed to be.
+    pub fn node_of(&self, uid: &str) -> Option<NodeId> {
+        self.pods.get(uid).map(|resident| resident.node)
+    }
+
     /// Why the pod's volumes keep it from being scheduled anywhere, if they do.
     pub fn volume_refusal(&self, pod: &Pod) -> Option<Refusal> {
         self.volumes.refusal(pod)

@@ -41,9 +41,12 @@ impl Tenants {
     /// True if its terms are others than before: what the scheduler wrote into the status is no news.
     pub(crate) fn set_quota(&mut self, quota: TenantQuota) -> bool {
         let name = quota.metadata.name.clone().unwrap_or_default();
-        let (spec, made) = (quota.spec.clone(), quota.metadata.creation_timestamp.clone());
-        let before = self.quotas.insert(name, quota);
-        before.is_none_or(|old| old.spec != spec || old.metadata.creation_timestamp != made)
+        let made = &quota.metadata.creation_timestamp;
+        let before = self.quotas.get(&name);
+        let news = before
+            .is_none_or(|old| old.spec != quota.spec || old.metadata.creation_timestamp != *made);
+        self.quotas.insert(name, quota);
+        news
     }
 
     pub(crate) fn drop_quota(&mut self, name: &str) {
