@@ -47,8 +47,6 @@ pub struct Call {
 pub struct Refusal {
     /// The HTTP status; 0: there was no answer, and whether the write happened is unknown.
     pub status: u16,
-    /// `reason` of the server's Status object, as in `AlreadyExists`; may be empty.
-    pub reason: String,
     /// The first of `details.causes` of the Status object; its parts may be empty.
     pub cause: Cause,
     /// What the server said.
@@ -104,8 +102,7 @@ impl Call {
 impl Refusal {
     /// There was no answer.
     pub fn silence(message: String) -> Refusal {
-        let (reason, cause) = (String::new(), Cause::default());
-        Refusal { status: 0, reason, cause, message, retry_after: None }
+        Refusal { status: 0, cause: Cause::default(), message, retry_after: None }
     }
 
     /// True if the same request may soon succeed: no answer, too many requests, server trouble.
@@ -201,7 +198,7 @@ impl Api {
         let said = said(response.into_body()).await;
         let retry_after = retry_after.map(Duration::from_secs);
         let cause = said.details.causes.into_iter().next().unwrap_or_default();
-        Err(Refusal { status, reason: said.reason, cause, message: said.message, retry_after })
+        Err(Refusal { status, cause, message: said.message, retry_after })
     }
 }
 
@@ -217,7 +214,6 @@ async fn within<T>(
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Status {
-    reason: String,
     message: String,
     details: Details,
 }

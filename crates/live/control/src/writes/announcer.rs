@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// Events that may wait to be written.
 const QUEUE: usize = 1_000;
@@ -91,8 +92,9 @@ impl Announcer {
     pub fn start(executor: Arc<Executor>, scheduler: String, identity: String) -> Announcer {
         let (queue, mut taken) = mpsc::channel::<Announcement>(QUEUE);
         let instance: String = identity.chars().take(MAX_INSTANCE).collect();
+        let most = executor.most_in_flight(Kind::Announce);
         tokio::spawn(async move {
-            let mut book = Book::default();
+            let (mut book, mut in_flight) = (Book::default(), JoinSet::new());
             while let Some(what) = taken.recv().await {
                 let stamp = std::time::SystemTime::now()
                     .duration_since(std::time::UNIX_EPOCH)
@@ -102,10 +104,15 @@ impl Announcer {
                     Entry::Repeated { name, count } => repeated(&what, &name, count),
                     Entry::Nothing => continue,
                 };
+                // As many as may be written at once, so that the others wait where they are counted.
+                if in_flight.len() >= most {
+                    in_flight.join_next().await;
+                }
                 let executor = executor.clone();
-                // A task each: the bound is that of the kind. What cannot be written is dropped.
-                tokio::spawn(async move { executor.send(Kind::Announce, &call).await.ok() });
+                // What cannot be written is dropped.
+                in_flight.spawn(async move { executor.send(Kind::Announce, &call).await.ok() });
             }
+            in_flight.join_all().await;
         });
         Announcer { queue }
     }

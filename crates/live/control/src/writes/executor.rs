@@ -99,6 +99,11 @@ impl Executor {
         }
     }
 
+    /// Requests of a kind that may be in flight at once.
+    pub fn most_in_flight(&self, kind: Kind) -> usize {
+        self.permits[kind as usize].1 as usize
+    }
+
     /// Waits until no request is in flight.
     pub async fn idle(&self) {
         for (permits, all) in &self.permits {

@@ -43,47 +43,43 @@ pub fn bind(pod: &PodRef, node: &str, annotations: &BTreeMap<String, String>) ->
     Call::post(pod_path(pod, "/binding"), &body)
 }
 
-fn condition(pod: &PodRef, kind: &str, status: &str, reason: &str, message: &str) -> Call {
-    let condition = json!({
+fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({
         "type": kind,
         "status": status,
         "reason": reason,
         "message": shortened(message),
         "lastTransitionTime": timestamp(),
-    });
-    let body = json!({ "metadata": { "uid": pod.uid }, "status": { "conditions": [condition] } });
+    })
+}
+
+/// Changes the pod's status.
+fn status(pod: &PodRef, status: &Value) -> Call {
+    let body = json!({ "metadata": { "uid": pod.uid }, "status": status });
     Call::strategic(pod_path(pod, "/status"), &body)
 }
 
 /// Says why the pod waits.
 pub fn explain(pod: &PodRef, reason: &str, message: &str) -> Call {
-    condition(pod, "PodScheduled", "False", reason, message)
+    let waits = condition("PodScheduled", "False", reason, message);
+    status(pod, &json!({ "conditions": [waits] }))
 }
 
 /// Says that the pod is about to be disrupted, and why: a Job's `podFailurePolicy` reads it.
 pub fn disruption_target(pod: &PodRef, message: &str) -> Call {
-    condition(pod, "DisruptionTarget", "True", PREEMPTED, message)
+    let goes = condition("DisruptionTarget", "True", PREEMPTED, message);
+    status(pod, &json!({ "conditions": [goes] }))
 }
 
 /// Ends a pod whose node is no part of the cluster any more, as pod garbage collection does.
 pub fn fail_orphan(pod: &PodRef, message: &str) -> Call {
-    let condition = json!({
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "DeletionByPodGC",
-        "message": shortened(message),
-        "lastTransitionTime": timestamp(),
-    });
-    let status = json!({ "phase": "Failed", "conditions": [condition] });
-    let body = json!({ "metadata": { "uid": pod.uid }, "status": status });
-    Call::strategic(pod_path(pod, "/status"), &body)
+    let goes = condition("DisruptionTarget", "True", "DeletionByPodGC", message);
+    status(pod, &json!({ "phase": "Failed", "conditions": [goes] }))
 }
 
 /// Sets or clears the nominated node.
 pub fn nominate(pod: &PodRef, node: Option<&str>) -> Call {
-    let status = json!({ "nominatedNodeName": node });
-    let body = json!({ "metadata": { "uid": pod.uid }, "status": status });
-    Call::strategic(pod_path(pod, "/status"), &body)
+    status(pod, &json!({ "nominatedNodeName": node }))
 }
 
 fn delete_options(pod: &PodRef, grace_s: u32) -> Value {
