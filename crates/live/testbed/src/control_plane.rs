@@ -227,16 +227,25 @@ impl ControlPlane {
 
     /// Asks a program to stop, by force after ten seconds; nothing if it does not run.
     pub fn stop(&mut self, program: &str) {
-        for process in self.processes.extract_if(.., |process| process.name() == program) {
-            process.stop();
-        }
+        self.take(program).into_iter().for_each(Running::stop);
     }
 
     /// Ends a program without asking; nothing if it does not run.
     pub fn kill(&mut self, program: &str) {
-        for mut process in self.processes.extract_if(.., |process| process.name() == program) {
-            process.kill();
+        self.take(program).iter_mut().for_each(Running::kill);
+    }
+
+    /// Programs that this value ends no more: whoever takes them does.
+    fn take(&mut self, program: &str) -> Vec<Running> {
+        let taken = self.processes.extract_if(.., |process| process.name() == program);
+        let taken: Vec<Running> = taken.collect();
+        for process in &taken {
+            if let Some(guard) = &mut self.guard {
+                // A guard that hears nothing any more guards nothing either.
+                let _ = guard.forget(process.pid());
+            }
         }
+        taken
     }
 
     /// Process id of one of the programs, while it runs.

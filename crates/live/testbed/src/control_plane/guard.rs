@@ -12,7 +12,16 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 const SCRIPT: &str = r#"
 pids=
-while read -r pid; do pids="$pids $pid"; done
+while read -r pid; do
+    case $pid in
+    -*)
+        left=
+        for one in $pids; do [ "-$one" = "$pid" ] || left="$left $one"; done
+        pids=$left
+        ;;
+    *) pids="$pids $pid" ;;
+    esac
+done
 for pid in $pids; do kill -KILL "$pid" 2>/dev/null; done
 [ -z "$1" ] && exit
 for wait in 1 2 3 4 5; do rm -rf -- "$1" 2>/dev/null && exit; sleep 0.1; done
@@ -39,8 +48,17 @@ impl Guard {
 
     /// Has one more process end with the owner.
     pub fn watch(&mut self, pid: u32) -> Result<(), ControlPlaneError> {
+        self.tell(&pid.to_string())
+    }
+
+    /// Has one process less end with the owner: it is about to, and its number may become another's.
+    pub fn forget(&mut self, pid: u32) -> Result<(), ControlPlaneError> {
+        self.tell(&format!("-{pid}"))
+    }
+
+    fn tell(&mut self, line: &str) -> Result<(), ControlPlaneError> {
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
-        writeln!(pipe, "{pid}").map_err(io("tell of a process to", Path::new("/bin/sh")))
+        writeln!(pipe, "{line}").map_err(io("tell of a process to", Path::new("/bin/sh")))
     }
 
     /// Ends the guard and nothing else.

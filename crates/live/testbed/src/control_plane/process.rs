@@ -74,13 +74,17 @@ impl Running {
 
     /// Asks it to stop, and ends it by force after ten seconds.
     pub fn stop(mut self) {
-        PidFile { name: self.name.clone(), pid: self.pid(), program: self.program.clone() }.end();
+        self.pid_file().end();
         self.kill();
     }
 
     /// Lets it run on.
     pub fn detach(self) -> PidFile {
-        PidFile { name: self.name, pid: self.child.id(), program: self.program }
+        self.pid_file()
+    }
+
+    fn pid_file(&self) -> PidFile {
+        PidFile { name: self.name.clone(), pid: self.pid(), program: self.program.clone() }
     }
 }
 
