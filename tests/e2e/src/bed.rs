@@ -1,4 +1,4 @@
-//! One control plane for all tests of a binary.
+//! A control plane that tests share which run one after the other.
 
 use deepshare_testbed::{
     ControlPlane, NodeSimulator, NodeSpec, Options, User, assets_or_skip, manifests,

@@ -30,8 +30,6 @@ pub struct PodSeen {
     pub disrupted: Option<String>,
     /// Condition `PodScheduled`, where it is false: reason and message.
     pub waits: Option<(String, String)>,
-    /// Class by annotation.
-    pub guaranteed: bool,
     /// It was asked to go.
     pub deleting: bool,
     /// It is gone.
@@ -48,6 +46,11 @@ impl PodSeen {
     pub fn was_rejected(&self) -> bool {
         let reasons = self.reason.starts_with("OutOf") || self.reason == "UnexpectedAdmissionError";
         self.phase == "Failed" && reasons
+    }
+
+    /// It was decided that its GPUs are its tenant's own, not borrowed ones.
+    pub fn is_guaranteed(&self) -> bool {
+        self.decision.as_ref().is_some_and(|decision| decision.charged == "guaranteed")
     }
 
     /// The attempt that it is part of: its epoch and number.
@@ -121,8 +124,7 @@ impl Evidence {
             members == 1 || gang.is_some_and(|gang| gang.whole)
         };
         let evicted = |pod: &&PodSeen| {
-            let ours = pod.decision.as_ref().is_some_and(|d| d.charged == "guaranteed");
-            ours && pod.disrupted.is_some() && pod.deleting && whole(pod)
+            pod.is_guaranteed() && pod.disrupted.is_some() && pod.deleting && whole(pod)
         };
         self.pods.values().filter(evicted).map(|pod| pod.name.as_str()).collect()
     }
@@ -146,16 +148,12 @@ impl Evidence {
             waits: condition("PodScheduled").filter(|is| is.status == "False").map(|is| {
                 (is.reason.clone().unwrap_or_default(), is.message.clone().unwrap_or_default())
             }),
-            guaranteed: annotation(names::CLASS).is_none_or(|class| class == "guaranteed"),
             deleting: pod.metadata.deletion_timestamp.is_some(),
             gone,
         };
         let preempted = seen.disrupted.as_deref().is_some_and(|why| why.contains("is preempted"));
-        if preempted && seen.guaranteed {
-            let charged = seen.decision.as_ref().map(|decision| decision.charged.as_str());
-            if charged == Some("guaranteed") {
-                self.fault(format!("{} is guaranteed and was preempted", seen.name));
-            }
+        if preempted && seen.is_guaranteed() {
+            self.fault(format!("{} is guaranteed and was preempted", seen.name));
         }
         let before = self.pods.get(&uid).and_then(|pod| pod.decision.as_ref());
         if let (Some(before), Some(now)) = (before, &seen.decision)

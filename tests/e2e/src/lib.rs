@@ -1,6 +1,6 @@
 //! DeepShare on a real API server: what tests in `tests/` share.
 //!
-//! - [`Bed`]: one control plane for a test binary, with simulated nodes on demand.
+//! - [`Bed`]: a control plane for some of the tests, with simulated nodes on demand.
 //! - [`Scheduler`]: the scheduler as a process, to be stopped, paused or killed.
 //! - [`Gate`]: what it asks of the API server, request by request, and a trap for one of them.
 //! - [`Stage`]: nodes and tenants of one test, and what is true at its end whatever happened.
@@ -24,4 +24,4 @@ pub use gate::{Gate, Moment, Write};
 pub use objects::{JobDraft, PodDraft, quota_with};
 pub use player::{Played, play};
 pub use scheduler::Scheduler;
-pub use stage::Stage;
+pub use stage::{Stage, replayed};

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// After the end of a script, for what was decided last to happen.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -69,6 +70,8 @@ struct Player<'a> {
     /// The tenant of each job.
     jobs: BTreeMap<String, String>,
     slow_stops: BTreeMap<String, String>,
+    /// What the scheduler reads.
+    files: TempDir,
     /// Jobs of the script that are pods of another scheduler.
     strangers: BTreeSet<String>,
 }
@@ -83,6 +86,7 @@ impl<'a> Player<'a> {
             spaces: BTreeSet::new(),
             jobs: BTreeMap::new(),
             slow_stops: BTreeMap::new(),
+            files: TempDir::new().expect("a folder for the scheduler's files"),
             strangers: BTreeSet::new(),
         }
     }
@@ -117,11 +121,7 @@ impl<'a> Player<'a> {
             pairs.entry(one).or_default().insert(other, kept(2));
             pairs.entry(other).or_default().insert(one, kept(3));
         }
-        let file = std::env::temp_dir().join(format!(
-            "retentions-{}-{}.json",
-            self.stem,
-            std::process::id()
-        ));
+        let file = self.files.path().join("retentions.json");
         let text = json!({ "version": 1, "keeps": pairs }).to_string();
         std::fs::write(&file, text).expect("the retention file");
         format!("[retentions]\nfile = {file:?}\n")

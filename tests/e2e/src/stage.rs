@@ -70,19 +70,18 @@ impl<'a> Stage<'a> {
         self.bed.create(job.job(&self.namespace(tenant))).await;
     }
 
-    /// Waits until so many pods of a Job run, and no other of them is on a node.
+    /// Waits until so many pods of a Job run that nobody has asked to go; these.
     ///
     /// # Panics
     /// If they do not within a minute.
     pub async fn running(&self, tenant: &str, job: &str, pods: usize) -> Vec<Pod> {
         wait(&format!("{pods} pods of {tenant}'s {job} run"), async || {
-            let theirs = self.pods(tenant, job).await;
-            let phase = |pod: &Pod, wanted: &str| {
+            let mut theirs = self.pods(tenant, job).await;
+            theirs.retain(|pod| {
                 let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-                phase == Some(wanted) && pod.metadata.deletion_timestamp.is_none()
-            };
-            let runs = theirs.iter().filter(|pod| phase(pod, "Running")).count();
-            (runs == pods).then_some(theirs)
+                phase == Some("Running") && pod.metadata.deletion_timestamp.is_none()
+            });
+            (theirs.len() == pods).then_some(theirs)
         })
         .await
     }
@@ -139,7 +138,7 @@ impl<'a> Stage<'a> {
 ///
 /// # Errors
 /// If it cannot be read, or others come out.
-fn replayed(log: &Path) -> Result<u64, String> {
+pub fn replayed(log: &Path) -> Result<u64, String> {
     let replay = deepshare_event_log::replay(log, None).map_err(|error| error.to_string())?;
     match replay.mismatch {
         Some(mismatch) => Err(format!("the replay differs: {mismatch}")),

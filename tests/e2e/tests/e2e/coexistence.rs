@@ -154,6 +154,10 @@ async fn only_the_leader_writes(bed: &Bed) {
     let mut first = Scheduler::start_behind(&gates[0], SCHEDULER, settings);
     first.until_ready().await;
     let second = Scheduler::start_behind(&gates[1], SCHEDULER, settings);
+    wait("the second stands by", async || {
+        second.said().contains("waiting for the Lease").then_some(())
+    })
+    .await;
     stage.submit("red", &job(PodDraft::new("one").gpus(1))).await;
     stage.running("red", "one", 1).await;
     assert_eq!(gates[1].writes(), Vec::<String>::new(), "a process that stands by writes nothing");

@@ -1,7 +1,7 @@
 //! Preempting too much, in circles, or past disruption budgets.
 
 use super::scene::{
-    alone, borrower, end, gang, node_of, nodes, on_a_cluster, replica_set, scheduling, whole,
+    alone, borrower, end, gang, node_of, nodes, on_a_cluster, replica_set, scheduling, whole, why,
     withdraw,
 };
 use deepshare_e2e::{Bed, Stage, wait};
@@ -69,11 +69,17 @@ fn a_pod_whose_budget_is_used_up_is_not_evicted_however_long_another_waits() {
         .await;
         budget_counts(bed, &blue).await;
         stage.submit("red", &alone(whole("own", 2))).await;
-        // Long enough to be refused, and to ask again.
+        wait("own is told that the budget refused", async || {
+            let own = stage.pods("red", "own").await;
+            let (_, message) = why(own.first()?)?;
+            message.contains("disruption budget").then_some(())
+        })
+        .await;
+        // Long enough to ask again.
         tokio::time::sleep(Duration::from_secs(4)).await;
         let goes = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
-        let kept = stage.running("blue", "kept", 1).await;
-        assert!(!kept.iter().any(goes), "{kept:?}");
+        let kept = stage.pods("blue", "kept").await;
+        assert!(kept.len() == 1 && !goes(&kept[0]), "{kept:?}");
         let own = stage.pods("red", "own").await;
         assert!(own.iter().all(|pod| node_of(pod).is_none()), "{own:?}");
         let budgets: Api<PodDisruptionBudget> = Api::namespaced(bed.admin.clone(), &blue);
