@@ -50,9 +50,8 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     if arguments.iter().any(|argument| argument == "--latency") {
         return latency::run(root, arguments);
     }
-    if let Some(("--cluster", rest)) = arguments.split_first().map(|(first, rest)| (&**first, rest))
-    {
-        return cluster::run(root, rest);
+    if arguments.iter().any(|argument| argument == "--cluster") {
+        return cluster::run(root, arguments);
     }
     let options = Options::of(arguments)?;
     let data = data(root, options.data)?;

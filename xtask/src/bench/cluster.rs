@@ -18,8 +18,10 @@ const MARKS: Marks = Marks {
 /// # Errors
 /// If a program does not build or fails, or the page cannot be written.
 pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
-    let (writes, others): (Vec<&String>, Vec<&String>) =
-        arguments.iter().partition(|argument| *argument == "--write");
+    let writes = arguments.iter().any(|argument| argument == "--write");
+    let own = ["--cluster", "--write"];
+    let others: Vec<&String> =
+        arguments.iter().filter(|argument| !own.contains(&argument.as_str())).collect();
     let package = "deepshare-control";
     let scheduler = build_program(root, package, "deepshare-scheduler", Profile::Release)?;
     let program = build(root, "deepshare-cluster-bench")?;
@@ -32,5 +34,5 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let how = format!("`cargo xtask bench --cluster{asked}`.");
     let report = format!("{}\n{tables}", preamble(root, &how)?);
     print!("{report}");
-    if writes.is_empty() { Ok(()) } else { write(root, &MARKS, &report) }
+    if writes { write(root, &MARKS, &report) } else { Ok(()) }
 }

@@ -27,7 +27,7 @@ pub async fn devices(ground: &Ground) -> Result<(), Failure> {
         }
         let limits =
             spec.containers.into_iter().filter_map(|container| container.resources?.limits);
-        let gpus = limits.filter_map(|mut limits| limits.remove("deepshare.io/gpu"));
+        let gpus = limits.filter_map(|mut limits| limits.remove(names::GPU));
         let gpus: u32 = gpus.filter_map(|amount| amount.0.parse::<u32>().ok()).sum();
         let sum = held.entry(node.clone()).or_default();
         *sum += gpus;

@@ -2,8 +2,9 @@
 
 use crate::Failure;
 use crate::audit::AuditLog;
+use crate::check::GPUS;
 use crate::process::{Cost, cost};
-use deepshare_kube_api::GpuNode;
+use deepshare_kube_api::{GpuNode, names};
 use deepshare_testbed::{
     Assets, ControlPlane, KubernetesVersion, NodeSimulator, NodeSpec, Options, User, manifests,
 };
@@ -17,9 +18,9 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Where every measured pod is.
-pub const NAMESPACE: &str = "bench";
+const NAMESPACE: &str = "bench";
 /// Client limits of kube-scheduler: far above what it can use.
-pub const QPS: u32 = 10_000;
+const QPS: u32 = 10_000;
 /// Requests in flight when pods are created.
 const CREATING: usize = 32;
 /// Nothing that is waited for takes longer.
@@ -49,7 +50,7 @@ impl Contender {
     /// What pods call it in `spec.schedulerName`.
     pub fn name(self) -> &'static str {
         match self {
-            Contender::DeepShare => "deepshare",
+            Contender::DeepShare => names::SCHEDULER,
             Contender::Kube => "default-scheduler",
         }
     }
@@ -78,7 +79,7 @@ impl Ground {
         let scheduler = scheduler.canonicalize().map_err(|error| {
             format!("{}: {error}; build deepshare-control first", scheduler.display())
         })?;
-        let assets = Assets::find_or_build(KubernetesVersion::default())?;
+        let assets = Assets::find_or_build(KubernetesVersion::asked()?)?;
         let folder = tempfile::Builder::new().prefix("deepshare-bench-").tempdir()?;
         let log = folder.path().join("audit.log");
         let options = Options {
@@ -134,7 +135,11 @@ impl Ground {
     /// If they are refused.
     pub async fn nodes(&self, count: usize) -> Result<NodeSimulator, Failure> {
         let user = self.plane.client(&User::Nodes).await?;
-        let nodes = NodeSimulator::start(user, NodeSpec { count, ..NodeSpec::default() }).await?;
+        let nodes = NodeSimulator::start(
+            user,
+            NodeSpec { count, gpus: GPUS as usize, ..NodeSpec::default() },
+        )
+        .await?;
         let shown: Api<GpuNode> = Api::all(self.admin.clone());
         let begun = Instant::now();
         loop {
@@ -317,7 +322,7 @@ impl Draft<'_> {
             annotations["deepshare.io/gang"] = json!(group);
             annotations["deepshare.io/gang-size"] = json!(gang.to_string());
         }
-        let gpus = json!({ "deepshare.io/gpu": gpus.to_string() });
+        let gpus = json!({ names::GPU: gpus.to_string() });
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
