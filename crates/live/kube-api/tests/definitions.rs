@@ -1,7 +1,7 @@
 //! The committed definitions are those of the types, and say what the API server can enforce.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use deepshare_kube_api::definitions;
+use deepshare_kube_api::{TenantQuota, definitions};
 use std::path::Path;
 
 #[test]
@@ -13,6 +13,20 @@ fn the_committed_files_are_those_of_the_types() {
         let name = path.display();
         assert!(committed == definition.to_yaml(), "{name}: renew with `cargo xtask crds`");
     }
+}
+
+#[test]
+fn the_examples_are_quotas() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy/examples");
+    let mut quotas = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let read: Vec<TenantQuota> = serde_saphyr::from_multiple(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        quotas += read.len();
+    }
+    assert_eq!(quotas, 4);
 }
 
 #[test]
