@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// The scheduler, built as it is shipped.
 const SCHEDULER: &str = env!("CARGO_BIN_EXE_scheduler-under-test");
-/// More make two cores so busy that schedulers act seconds late.
+/// Unless `--test-threads` says otherwise: two cores serve as many control planes, beside a build.
 const SIDE_BY_SIDE: usize = 4;
 
 fn main() -> ExitCode {
