@@ -188,7 +188,10 @@ impl Index {
         let Some(uid) = self.jobs.get(job).members[at].pod.clone() else { return };
         let name = self.nodes_by_id[place.node.index()].clone();
         let Some(waiting) = self.pods.get(&uid).and_then(|pod| pod.whole.clone()) else { return };
-        if self.places.assume(&name, &waiting).is_err() {
+        if let Err(why) = self.places.assume(&name, &waiting) {
+            let message = format!("{name} cannot take it any more: {why}");
+            self.announce(&uid, "NodeChanged", &message, true);
+            self.bind_verdict.insert(job, BindFailure::Conflict);
             return;
         }
         if let Some(entry) = self.nodes.get_mut(&name) {

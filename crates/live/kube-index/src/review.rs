@@ -201,7 +201,8 @@ impl Index {
         let entry = self.jobs.get(job);
         let Some(run) = &entry.run else { return };
         let attempt = run.attempt;
-        if entry.members.iter().any(Member::holds) {
+        // The others may have done their part already.
+        if run.running || entry.members.iter().any(Member::holds) {
             // A member that came late leaves its gang as broken as one that did not come.
             self.events.push(match run.running {
                 true => Event::Broken { attempt },
