@@ -5,7 +5,7 @@ mod latency;
 
 use crate::Failure;
 use crate::page::{Marks, data, preamble, write};
-use crate::process::{Profile, build, build_program, output};
+use crate::process::{build, build_as_tests, output};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -81,8 +81,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
 /// If any differ.
 pub fn determinism(root: &Path) -> Result<(), Failure> {
     // What a result depends on, it depends on however it was compiled.
-    let package = "deepshare-bench";
-    let program = build_program(root, package, package, Profile::Dev)?;
+    let program = build_as_tests(root, "deepshare-bench")?;
     let hashes = |threads: &str| {
         println!("determinism: a generated week under every policy, threads: {threads}");
         output(Command::new(&program).args(["determinism", threads]))

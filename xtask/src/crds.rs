@@ -1,8 +1,9 @@
 //! `cargo xtask crds`: write the custom resource definitions, generated from their types.
 
 use crate::Failure;
-use crate::process::{self, cargo};
+use crate::process::{self, build_as_tests};
 use std::path::Path;
+use std::process::Command;
 
 /// Writes the definitions to `deploy/crds/`, or with `--check` says which files there are not as the
 /// types have it.
@@ -13,11 +14,9 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     if let Some(other) = arguments.iter().find(|argument| *argument != "--check") {
         return Err(format!("unexpected argument {other:?}"));
     }
-    let mut command = cargo(root);
-    // The profile of the tests, which build it anyhow: Kubernetes' types take minutes.
-    command.args(["run", "--quiet", "--profile", "test", "--package", "deepshare-kube-api"]);
-    command.args(["--bin", "crds", "--", "deploy/crds"]);
-    process::run(command.args(arguments.first()), "crds: see above")
+    let mut command = Command::new(build_as_tests(root, "crds")?);
+    command.current_dir(root).arg("deploy/crds").args(arguments.first());
+    process::run(&mut command, "crds: see above")
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! `cargo xtask e2e`: the tests on a real API server, on any version of Kubernetes that is served.
 
 use crate::Failure;
-use crate::process::{self, cargo};
+use crate::process::{self, build_as_tests, cargo};
 use std::path::Path;
+use std::process::Command;
 
 /// What the tests of a cluster take their version from.
 const VERSION: &str = "DEEPSHARE_KUBERNETES";
@@ -21,9 +22,8 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
         [dashes, filter @ ..] if dashes == "--" => filter,
         [other, ..] => return Err(format!("unexpected argument {other:?}\n\n{}", crate::USAGE)),
     };
-    let on = |arguments: &[&str]| {
-        let mut command = cargo(root);
-        command.args(arguments).env("DEEPSHARE_REQUIRE_CLUSTER", "1");
+    let on = |mut command: Command| {
+        command.env("DEEPSHARE_REQUIRE_CLUSTER", "1");
         if let Some(version) = version {
             // Somebody else's programs are of one version, whatever is asked for.
             command.env(VERSION, version).env_remove("KUBEBUILDER_ASSETS");
@@ -31,8 +31,19 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
         command
     };
     // Once for all: each test would wait for it otherwise.
-    let mut build = on(&["run", "--quiet", "--package", "deepshare-testbed", "--", "build"]);
-    process::run(&mut build, "no Kubernetes to test on; see above")?;
-    let mut test = on(&["test", "--package", "deepshare-testbed", "--package", "deepshare-e2e"]);
+    let mut build = on(Command::new(build_as_tests(root, "deepshare-testbed")?));
+    process::run(build.arg("build"), "no Kubernetes to test on; see above")?;
+    let mut test = on(cargo(root));
+    // Those of the whole workspace, for the features of its dependencies: see `build_as_tests`.
+    test.args([
+        "test",
+        "--workspace",
+        "--test",
+        "control_plane",
+        "--test",
+        "nodes",
+        "--test",
+        "e2e",
+    ]);
     process::run(test.args(filter), "not all tests pass; see above")
 }

@@ -29,7 +29,7 @@ usage: cargo xtask <chore>
                               the scheduler beside kube-scheduler on one control plane; ARGUMENTS
                               are those of deepshare-cluster-bench, as in --runs 1
   cluster up [--nodes N] [--gpus G] [--kubernetes 1.34|1.35|1.36|1.37] [--dir DIR]
-  cluster env | status | down [--dir DIR]
+  cluster build | env | status | down [--dir DIR]
                               a Kubernetes control plane on this machine with simulated GPU nodes;
                               docs/testbed.md says how pods and nodes are made to behave
   e2e [--kubernetes 1.34|1.35|1.36|1.37] [-- ARGUMENTS]

@@ -1,8 +1,9 @@
 //! `cargo xtask pictures`: draw the schedules of scenario scripts that ask for a picture.
 
 use crate::Failure;
-use crate::process::{self, cargo};
+use crate::process::{self, build_as_tests};
 use std::path::Path;
+use std::process::Command;
 
 /// Draws all pictures, or with `--check` says which of those in the repository are not what their
 /// scripts ask for.
@@ -13,9 +14,9 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     if let Some(other) = arguments.iter().find(|argument| *argument != "--check") {
         return Err(format!("unexpected argument {other:?}"));
     }
-    let mut command = cargo(root);
-    command.args(["run", "--quiet", "--package", "deepshare-testkit", "--", "pictures"]);
-    process::run(command.arg(root).args(arguments.first()), "pictures: see above")
+    let mut command = Command::new(build_as_tests(root, "deepshare-testkit")?);
+    command.arg("pictures").arg(root).args(arguments.first());
+    process::run(&mut command, "pictures: see above")
 }
 
 #[cfg(test)]

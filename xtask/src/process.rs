@@ -41,52 +41,53 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
     String::from_utf8(done.stdout).map_err(|_| format!("{shown} printed something not UTF-8"))
 }
 
-/// Runs cargo with its output shown, and says so where it fails.
+/// Runs a command with its output shown, and says so where it fails.
 ///
 /// # Errors
 /// If it cannot be started, or `failed` if it fails.
 pub fn run(command: &mut Command, failed: &str) -> Result<(), Failure> {
-    let status = command.status().map_err(|error| format!("cannot run cargo: {error}"))?;
+    let status = command.status().map_err(|error| format!("cannot run {command:?}: {error}"))?;
     if status.success() { Ok(()) } else { Err(failed.to_owned()) }
 }
 
-/// How a program is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
-    /// As tests are: what takes long to compile is shared with them.
-    Dev,
-    /// As it is shipped, and measured.
-    Release,
-}
-
-/// Builds a program of the workspace, named as its package, as it is shipped; returns its path.
+/// Builds a program of the workspace, named as its package, as it is shipped and measured; returns its
+/// path.
 ///
 /// # Errors
 /// If it does not build.
 pub fn build(root: &Path, package: &str) -> Result<PathBuf, Failure> {
-    build_program(root, package, package, Profile::Release)
+    build_of(root, package, package)
 }
 
-/// Builds a package of the workspace and returns the path of one of its programs.
+/// The same, of a package that is called otherwise.
 ///
 /// # Errors
 /// If it does not build.
-pub fn build_program(
-    root: &Path,
-    package: &str,
-    program: &str,
-    profile: Profile,
-) -> Result<PathBuf, Failure> {
+pub fn build_of(root: &Path, package: &str, program: &str) -> Result<PathBuf, Failure> {
     let mut command = cargo(root);
-    command.args(["build", "--quiet", "--package", package]);
-    let folder = match profile {
-        Profile::Dev => "debug",
-        Profile::Release => {
-            command.arg("--release");
-            "release"
-        }
-    };
-    run(&mut command, &format!("{package} does not build; see above"))?;
+    command.args(["build", "--quiet", "--release", "--package", package, "--bin", program]);
+    built(root, &mut command, "release", program)
+}
+
+/// Builds a program of the workspace as the tests of the whole workspace have it, so that next to nothing
+/// is compiled for both; returns its path.
+///
+/// # Errors
+/// If it does not build.
+pub fn build_as_tests(root: &Path, program: &str) -> Result<PathBuf, Failure> {
+    let mut command = cargo(root);
+    // Features of dependencies are those that all packages ask for, not only the program's.
+    command.args(["build", "--quiet", "--workspace", "--bin", program]);
+    built(root, &mut command, "debug", program)
+}
+
+fn built(
+    root: &Path,
+    command: &mut Command,
+    folder: &str,
+    program: &str,
+) -> Result<PathBuf, Failure> {
+    run(command, &format!("{program} does not build; see above"))?;
     let mut metadata = cargo(root);
     metadata.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]);
     let metadata: serde_json::Value = serde_json::from_str(&output(&mut metadata)?)

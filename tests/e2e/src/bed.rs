@@ -1,8 +1,6 @@
-//! A control plane that tests share which run one after the other.
+//! A control plane for a test.
 
-use deepshare_testbed::{
-    ControlPlane, NodeSimulator, NodeSpec, Options, User, assets_or_skip, manifests,
-};
+use deepshare_testbed::{Assets, ControlPlane, NodeSimulator, NodeSpec, Options, User, manifests};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -24,33 +22,24 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Starts one, with a short grace for nodes that fall silent; `None`, with a word of why, where a
-    /// machine has neither the programs nor Go.
+    /// Starts one with a kube-scheduler, and with a short grace for nodes that fall silent.
     ///
     /// # Panics
     /// If the control plane does not come up: there is nothing to test then.
-    pub async fn start() -> Option<Bed> {
-        Bed::start_with(Options::default()).await
-    }
-
-    /// As [`Bed::start`], otherwise with these options.
-    ///
-    /// # Panics
-    /// If the control plane does not come up: there is nothing to test then.
-    pub async fn start_with(options: Options) -> Option<Bed> {
-        let assets = assets_or_skip().expect("a control plane has to be there")?;
+    pub async fn start(assets: &Assets) -> Bed {
         let options = Options {
+            kube_scheduler_qps: Some(500),
             node_monitor_grace: Duration::from_secs(4),
             unreachable_toleration: Duration::from_secs(5),
-            ..options
+            ..Options::default()
         };
-        let plane = ControlPlane::start(&assets, options).await.expect("the control plane starts");
+        let plane = ControlPlane::start(assets, options).await.expect("the control plane starts");
         let admin = plane.admin().await.expect("an administrator's client");
         for path in ["deploy/crds", "deploy/rbac.yaml", "deploy/admission.yaml"] {
             manifests::apply_path(&admin, &root().join(path)).await.expect(path);
         }
         let kubeconfig = plane.kubeconfig(&User::scheduler()).await.expect("the scheduler's token");
-        Some(Bed { plane, admin, kubeconfig })
+        Bed { plane, admin, kubeconfig }
     }
 
     /// Nodes that are simulated from here on.

@@ -1,6 +1,7 @@
 //! DeepShare on a real API server: what tests in `tests/` share.
 //!
-//! - [`Bed`]: a control plane for some of the tests, with simulated nodes on demand.
+//! - [`Beds`]: control planes on which tests take turns.
+//! - [`Bed`]: one of them, with simulated nodes on demand.
 //! - [`Scheduler`]: the scheduler as a process, to be stopped, paused or killed.
 //! - [`Gate`]: what it asks of the API server, request by request, and a trap for one of them.
 //! - [`Stage`]: nodes and tenants of one test, and what is true at its end whatever happened.
@@ -8,6 +9,7 @@
 //! - [`Evidence`]: what the API server's objects alone say, for whoever does not trust our memory.
 
 mod bed;
+mod beds;
 mod decisions;
 mod evidence;
 mod gate;
@@ -18,6 +20,7 @@ mod script;
 mod stage;
 
 pub use bed::{Bed, root, wait};
+pub use beds::Beds;
 pub use decisions::{Decided, decided, expected, matches};
 pub use evidence::{Evidence, PodSeen};
 pub use gate::{Gate, Moment, Write};

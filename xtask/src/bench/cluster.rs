@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::page::{Marks, preamble, write};
-use crate::process::{Profile, build, build_program, output};
+use crate::process::{build, build_of, output};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -22,8 +22,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     let own = ["--cluster", "--write"];
     let others: Vec<&String> =
         arguments.iter().filter(|argument| !own.contains(&argument.as_str())).collect();
-    let package = "deepshare-control";
-    let scheduler = build_program(root, package, "deepshare-scheduler", Profile::Release)?;
+    let scheduler = build_of(root, "deepshare-control", "deepshare-scheduler")?;
     let program = build(root, "deepshare-cluster-bench")?;
     let mut command = Command::new(program);
     command.arg("--scheduler").arg(scheduler).args(&others);

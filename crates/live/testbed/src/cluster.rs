@@ -179,7 +179,8 @@ pub async fn status(folder: &Path) -> Result<String, ClusterError> {
 }
 
 /// Commands for a POSIX shell that point it to the cluster: the variables `DEEPSHARE_CLUSTER` and
-/// `KUBECONFIG`, and `kubectl` on the `PATH` if it is among the programs.
+/// `KUBECONFIG`; and on the `PATH` `kubectl`, if it is among the programs, and whatever was built
+/// beside this program.
 ///
 /// # Errors
 /// If no cluster runs in the folder.
@@ -195,9 +196,11 @@ pub fn environment(folder: &Path) -> Result<String, ClusterError> {
         quoted(&folder),
         quoted(&folder.join("admin.kubeconfig"))
     );
-    if record.assets.join("kubectl").is_file() {
+    let kubectl = record.assets.join("kubectl").is_file().then_some(record.assets);
+    let ours = std::env::current_exe().ok().and_then(|ours| Some(ours.parent()?.to_owned()));
+    for programs in [ours, kubectl].into_iter().flatten() {
         // Writing to a string does not fail.
-        let _ = write!(text, "\nexport PATH={}:\"$PATH\"", quoted(&record.assets));
+        let _ = write!(text, "\nexport PATH={}:\"$PATH\"", quoted(&programs));
     }
     Ok(text)
 }

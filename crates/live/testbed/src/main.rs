@@ -48,7 +48,7 @@ enum Command {
         nodes: Nodes,
     },
     /// Print what points a shell to the cluster: eval "$(deepshare-testbed env)" sets KUBECONFIG,
-    /// DEEPSHARE_CLUSTER, and PATH so that kubectl is found.
+    /// DEEPSHARE_CLUSTER, and PATH so that kubectl is found and what was built beside this program.
     Env {
         #[command(flatten)]
         place: Place,

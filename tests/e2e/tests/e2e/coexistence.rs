@@ -2,11 +2,13 @@
 //! budgets that say no.
 
 use crate::SCHEDULER;
-use deepshare_e2e::{Bed, Gate, JobDraft, PodDraft, PodSeen, Scheduler, Stage, wait};
-use deepshare_testbed::{NodeSpec, Options};
+use deepshare_e2e::{Bed, Beds, Gate, JobDraft, PodDraft, PodSeen, Scheduler, Stage, wait};
+use deepshare_testbed::NodeSpec;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
+use libtest_mimic::Trial;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 fn nodes(count: usize, gpus: usize) -> NodeSpec {
     NodeSpec { count, gpus, cpus: 16, ..NodeSpec::default() }
@@ -236,22 +238,12 @@ async fn a_budget_says_no(bed: &Bed) {
     stage.strike(vec![scheduler]).await.expect("all promises are kept");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn others_on_the_same_nodes_are_left_alone_and_counted() {
-    let options = Options { kube_scheduler_qps: Some(500), ..Options::default() };
-    let Some(bed) = Bed::start_with(options).await else { return };
-    // One of them, to look at it closely.
-    let only = std::env::var("DEEPSHARE_CASE").unwrap_or_default();
-    macro_rules! case {
-        ($what:ident) => {
-            if stringify!($what).contains(&only) {
-                eprintln!(stringify!($what));
-                $what(&bed).await;
-            }
-        };
-    }
-    case!(what_others_hold_is_theirs);
-    case!(both_place_at_once);
-    case!(only_the_leader_writes);
-    case!(a_budget_says_no);
+pub fn tests(beds: &Arc<Beds>) -> Vec<Trial> {
+    tests!(
+        beds,
+        what_others_hold_is_theirs,
+        both_place_at_once,
+        only_the_leader_writes,
+        a_budget_says_no
+    )
 }

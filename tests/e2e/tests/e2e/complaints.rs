@@ -13,3 +13,23 @@ mod resizing;
 mod restarts;
 mod scene;
 mod waiting;
+
+use deepshare_e2e::Beds;
+use libtest_mimic::Trial;
+use std::sync::Arc;
+
+pub fn tests(beds: &Arc<Beds>) -> Vec<Trial> {
+    let tests = [
+        booking::tests(beds),
+        gangs::tests(beds),
+        health::tests(beds),
+        #[cfg(target_os = "linux")]
+        memory::tests(beds),
+        preemption::tests(beds),
+        quotas::tests(beds),
+        resizing::tests(beds),
+        restarts::tests(beds),
+        waiting::tests(beds),
+    ];
+    tests.into_iter().flatten().collect()
+}

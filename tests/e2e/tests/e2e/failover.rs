@@ -3,9 +3,11 @@
 //! back; what is checked afterwards is what the API server's objects showed all along.
 
 use crate::SCHEDULER;
-use deepshare_e2e::{Bed, Gate, JobDraft, Moment, PodDraft, Scheduler, Stage, Write};
+use deepshare_e2e::{Bed, Beds, Gate, JobDraft, Moment, PodDraft, Scheduler, Stage, Write};
 use deepshare_testbed::NodeSpec;
+use libtest_mimic::Trial;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A part of a gang that another scheduler bound is given up so long after the next one knows the
@@ -199,7 +201,7 @@ async fn eviction_of_a_gang(bed: &Bed, name: &str, hit: Hit) {
 }
 
 /// Some pods of a gang are bound and others not: it starts again as a whole, and soon.
-async fn gang(bed: &Bed, name: &str, hit: Hit) {
+async fn no_half_gang_stays(bed: &Bed, name: &str, hit: Hit) {
     let mut stage = Stage::set(bed, name, nodes(2, 4)).await;
     stage.tenant("red", 8, &json!({})).await;
     let mut play = Play::begin(bed, hit).await;
@@ -255,30 +257,28 @@ async fn resize(bed: &Bed, name: &str, hit: Hit) {
     assert_eq!(seen.pods.len(), 2, "{name}: nobody was evicted: {:?}", seen.pods);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_scheduler_that_is_lost_in_the_middle_leaves_nothing_half_done() {
+/// Every case, by its name.
+pub fn tests(beds: &Arc<Beds>) -> Vec<Trial> {
     use Fault::{CutOff, Deposed, Killed, Restarted, Stopped};
     use Moment::{After, Before};
-    let Some(bed) = Bed::start().await else { return };
-    // One of them, to look at it closely.
-    let only = std::env::var("DEEPSHARE_CASE").unwrap_or_default();
     macro_rules! case {
         ($name:literal, $what:ident, $($hit:expr),+) => {
-            if $name.contains(&only) {
-                eprintln!("{}", $name);
-                $what(&bed, $name, Hit($($hit),+)).await;
-            }
+            beds.test(concat!(module_path!(), "::", $name), async |bed| {
+                $what(bed, $name, Hit($($hit),+)).await;
+            })
         };
     }
-    case!("bind-lost", bindings, Write::Bind, 1, Before, Killed);
-    case!("bind-unheard", bindings, Write::Bind, 3, After, Restarted);
-    case!("bind-late", bindings, Write::Bind, 4, Before, Stopped);
-    case!("evict-lost", eviction, Write::Evict, 1, Before, Killed);
-    case!("evict-unheard", eviction, Write::Evict, 1, After, CutOff);
-    case!("evict-half", eviction_of_a_gang, Write::Delete, 1, Before, Restarted);
-    case!("gang-half", gang, Write::Bind, 3, Before, Killed);
-    case!("gang-unheard", gang, Write::Bind, 1, After, Stopped);
-    case!("gang-whole", gang, Write::Bind, 4, After, Deposed);
-    case!("resize-lost", resize, Write::Resize, 1, Before, Deposed);
-    case!("resize-unheard", resize, Write::Resize, 1, After, Killed);
+    vec![
+        case!("bind-late", bindings, Write::Bind, 4, Before, Stopped),
+        case!("gang-unheard", no_half_gang_stays, Write::Bind, 1, After, Stopped),
+        case!("evict-unheard", eviction, Write::Evict, 1, After, CutOff),
+        case!("bind-lost", bindings, Write::Bind, 1, Before, Killed),
+        case!("bind-unheard", bindings, Write::Bind, 3, After, Restarted),
+        case!("evict-lost", eviction, Write::Evict, 1, Before, Killed),
+        case!("evict-half", eviction_of_a_gang, Write::Delete, 1, Before, Restarted),
+        case!("gang-half", no_half_gang_stays, Write::Bind, 3, Before, Killed),
+        case!("gang-whole", no_half_gang_stays, Write::Bind, 4, After, Deposed),
+        case!("resize-lost", resize, Write::Resize, 1, Before, Deposed),
+        case!("resize-unheard", resize, Write::Resize, 1, After, Killed),
+    ]
 }

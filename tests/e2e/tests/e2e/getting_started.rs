@@ -1,8 +1,9 @@
 //! `docs/kubernetes/getting-started.md`: every command of it runs, in order and in one shell, and
 //! prints what the page shows.
 
-use deepshare_e2e::root;
-use deepshare_testbed::{assets_or_skip, cluster};
+use deepshare_e2e::{Beds, root};
+use deepshare_testbed::{Assets, cluster};
+use libtest_mimic::Trial;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -24,9 +25,21 @@ struct Block {
     shown: Vec<String>,
 }
 
-#[test]
-fn every_command_of_the_page_does_what_the_page_says() {
-    let Some(assets) = assets_or_skip().expect("a control plane has to be there") else { return };
+pub fn tests(beds: &Beds) -> Vec<Trial> {
+    let check = || {
+        what_a_page_shows_is_held_against_what_was_said();
+        Ok(())
+    };
+    vec![
+        beds.without_bed(
+            concat!(module_path!(), "::every_command_of_the_page_does_what_the_page_says"),
+            every_command_of_the_page_does_what_the_page_says,
+        ),
+        Trial::test("getting_started::what_a_page_shows_is_held_against_what_was_said", check),
+    ]
+}
+
+fn every_command_of_the_page_does_what_the_page_says(assets: &Assets) {
     let text = std::fs::read_to_string(root().join(PAGE)).expect(PAGE);
     let blocks = blocks(&text);
     assert!(!blocks.is_empty());
@@ -147,7 +160,6 @@ fn agrees(shown: &str, real: &str) -> bool {
     false
 }
 
-#[test]
 fn what_a_page_shows_is_held_against_what_was_said() {
     let page = "Do:\n\n```sh\nls\n```\n\n```text\nNAME  AGE\nred   …s\n```\n";
     let blocks = blocks(page);

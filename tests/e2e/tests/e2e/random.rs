@@ -4,15 +4,16 @@
 //! `DEEPSHARE_MINUTES=60` makes an hour of each.
 
 use crate::SCHEDULER;
-use deepshare_e2e::{Bed, JobDraft, PodDraft, Scheduler, Stage};
+use deepshare_e2e::{Bed, Beds, JobDraft, PodDraft, Scheduler, Stage};
 use deepshare_testbed::NodeSpec;
-use futures_util::future::join_all;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
+use libtest_mimic::Trial;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::json;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -138,36 +139,37 @@ impl Minute<'_> {
     }
 }
 
-async fn minute(seed: u64, trouble: Trouble) -> Result<(), String> {
-    let Some(bed) = Bed::start().await else { return Ok(()) };
+async fn minute(bed: &Bed, seed: u64, trouble: Trouble) {
     let spec = NodeSpec { count: NODES, gpus: GPUS, seed, ..NodeSpec::default() };
-    let mut stage = Stage::set(&bed, &format!("minute-{seed}"), spec).await;
+    let mut stage = Stage::set(bed, &format!("minute-{seed}"), spec).await;
     for tenant in TENANTS {
         stage.tenant(tenant, 5, &json!({ "colocation": { "allowed": true } })).await;
     }
-    let mut scheduler = Scheduler::start(&bed, SCHEDULER, "");
+    let mut scheduler = Scheduler::start(bed, SCHEDULER, "");
     scheduler.until_ready().await;
     let chance = Pcg64Mcg::seed_from_u64(seed);
-    let mut minute = Minute { bed: &bed, stage, chance, jobs: Vec::new(), rejections: 0 };
+    let mut minute = Minute { bed, stage, chance, jobs: Vec::new(), rejections: 0 };
     let minutes = std::env::var("DEEPSHARE_MINUTES").map_or(Ok(1), |text| text.parse::<u32>());
-    let lasts = MINUTE * minutes.map_err(|error| format!("DEEPSHARE_MINUTES: {error}"))?;
+    let lasts = MINUTE * minutes.expect("DEEPSHARE_MINUTES is a number");
     let begun = Instant::now();
     while begun.elapsed() < lasts {
         minute.step(trouble, &mut scheduler).await;
         let pause = minute.chance.random_range(50..600);
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
-    let evidence = minute.stage.strike(vec![scheduler]).await?;
+    let evidence = minute.stage.strike(vec![scheduler]).await.expect("all promises are kept");
     let ran = evidence.pods.values().filter(|pod| pod.phase == "Succeeded").count();
-    // Far fewer would mean that something hangs.
-    if ran < 10 { Err(format!("seed {seed}: only {ran} pods ran to their end")) } else { Ok(()) }
+    assert!(ran >= 10, "something hangs: only {ran} pods ran to their end");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn minutes_of_chance_replay_and_break_no_promise() {
-    // Side by side, each with a control plane of its own: mostly they wait.
-    let minutes = [(1, Trouble::None), (2, Trouble::Nodes), (3, Trouble::Crashes)];
-    let done = join_all(minutes.map(|(seed, trouble)| minute(seed, trouble))).await;
-    let wrong: Vec<String> = done.into_iter().filter_map(Result::err).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+/// Three of them.
+pub fn tests(beds: &Arc<Beds>) -> Vec<Trial> {
+    let minutes =
+        [("quiet", Trouble::None), ("nodes", Trouble::Nodes), ("crashes", Trouble::Crashes)];
+    let named = minutes.into_iter().zip(1..).map(|((name, trouble), seed)| {
+        beds.test(&format!("{}::{name}", module_path!()), async move |bed| {
+            minute(bed, seed, trouble).await;
+        })
+    });
+    named.collect()
 }

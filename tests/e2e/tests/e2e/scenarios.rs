@@ -2,45 +2,33 @@
 //! the log of them replays to the same commands, and the objects show no broken promise.
 
 use crate::SCHEDULER;
-use deepshare_e2e::{Bed, play, replayed, root};
-use std::path::PathBuf;
+use deepshare_e2e::{Bed, Beds, play, replayed, root};
+use libtest_mimic::Trial;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-fn scripts() -> Vec<PathBuf> {
+/// One for each script, with its name.
+pub fn tests(beds: &Arc<Beds>) -> Vec<Trial> {
     let folder = root().join("scenarios/kubernetes");
     let entries = std::fs::read_dir(folder).expect("scenarios are there");
     let mut scripts: Vec<PathBuf> =
         entries.map(|entry| entry.expect("a scenario").path()).collect();
     scripts.retain(|path| path.extension().is_some_and(|end| end == "scn"));
-    // One of them, to look at it closely.
-    if let Ok(only) = std::env::var("DEEPSHARE_SCENARIO") {
-        scripts.retain(|path| path.to_string_lossy().contains(&only));
-    }
+    assert!(!scripts.is_empty());
     scripts.sort();
-    scripts
+    let named = scripts.into_iter().map(|script| {
+        let name = script.file_stem().unwrap_or_default().to_string_lossy();
+        beds.test(&format!("{}::{name}", module_path!()), async move |bed| {
+            decides_as_the_lab_does(bed, &script).await;
+        })
+    });
+    named.collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_cluster_decides_as_the_lab_does() {
-    let Some(bed) = Bed::start().await else { return };
-    let scripts = scripts();
-    assert!(!scripts.is_empty());
-    let mut wrong = Vec::new();
-    for script in scripts {
-        let name = script.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        match play(&bed, SCHEDULER, &script).await {
-            Err(what) => wrong.push(what),
-            Ok(played) => {
-                let faults = [played.evidence.faults, played.evidence.rejected].concat();
-                if !faults.is_empty() {
-                    wrong.push(format!("{name}: {}", faults.join("; ")));
-                }
-                match replayed(&played.scheduler.event_log()) {
-                    Err(why) => wrong.push(format!("{name}: {why}")),
-                    Ok(0) => wrong.push(format!("{name}: nothing was decided")),
-                    Ok(_) => {}
-                }
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+async fn decides_as_the_lab_does(bed: &Bed, script: &Path) {
+    let played = play(bed, SCHEDULER, script).await.unwrap_or_else(|wrong| panic!("{wrong}"));
+    let faults = [played.evidence.faults, played.evidence.rejected].concat();
+    assert_eq!(faults, Vec::<String>::new());
+    let decided = replayed(&played.scheduler.event_log()).expect("its log replays");
+    assert!(decided > 0, "nothing was decided");
 }

@@ -76,11 +76,11 @@ impl Builder<'_> {
             self.version.minor()
         );
         let out = format!("{}/", self.out.display());
-        for command in COMMANDS {
-            let package = format!("k8s.io/kubernetes/cmd/{command}");
-            self.go(&module, &["build", "-trimpath", "-ldflags", &stamp, "-o", &out, &package])?;
-        }
-        Ok(())
+        // All at once: while one of them is linked, on a single core, others are compiled.
+        let packages = COMMANDS.map(package);
+        let mut build = vec!["build", "-trimpath", "-ldflags", &stamp, "-o", &out];
+        build.extend(packages.iter().map(String::as_str));
+        self.go(&module, &build).map(drop)
     }
 
     fn module(&self, name: &str) -> Result<PathBuf, AssetsError> {
@@ -92,8 +92,10 @@ impl Builder<'_> {
     /// Runs go in a module; what it printed.
     fn go(&self, module: &Path, arguments: &[&str]) -> Result<String, AssetsError> {
         let shown = format!("go {}", arguments.join(" "));
-        let last = arguments.last().copied().unwrap_or_default();
-        eprintln!("  go {} {last}", arguments.first().copied().unwrap_or_default());
+        // Without flags and folders.
+        let words = arguments.iter().copied().filter(|word| !word.starts_with(['-', '/']));
+        let words: Vec<&str> = words.collect();
+        eprintln!("  go {}", words.join(" "));
         let mut command = Command::new("go");
         // Whatever workspace or vendoring surrounds the caller is not meant for this module.
         command.current_dir(module).args(arguments).env("GOFLAGS", "-mod=mod").env("GOWORK", "off");
@@ -133,8 +135,12 @@ fn go_mod(theirs: &str, version: KubernetesVersion) -> String {
 /// A file that imports what is to be built, so that tidying keeps its dependencies.
 fn tools() -> String {
     let imports: String =
-        COMMANDS.iter().map(|name| format!("\t_ \"k8s.io/kubernetes/cmd/{name}\"\n")).collect();
+        COMMANDS.iter().map(|name| format!("\t_ {:?}\n", package(name))).collect();
     format!("//go:build tools\n\npackage tools\n\nimport (\n{imports})\n")
+}
+
+fn package(command: &str) -> String {
+    format!("k8s.io/kubernetes/cmd/{command}")
 }
 
 fn write(path: &Path, text: &str) -> Result<(), AssetsError> {

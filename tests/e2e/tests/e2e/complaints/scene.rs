@@ -1,45 +1,13 @@
-//! What every complaint needs: the cluster for itself, and objects in a few words.
+//! What every complaint needs: objects in a few words.
 
 use crate::SCHEDULER;
 use deepshare_e2e::{Bed, JobDraft, PodDraft, Scheduler, Stage, wait};
-use deepshare_kube_api::{GpuNode, TenantQuota};
 use deepshare_testbed::NodeSpec;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
-use std::sync::{LazyLock, Mutex, PoisonError};
-use tokio::runtime::Runtime;
-use tokio::sync::OnceCell;
-
-/// One control plane for all complaints. It ends with this process.
-static BED: OnceCell<Option<Bed>> = OnceCell::const_new();
-/// Its clients live on one runtime.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().expect("a runtime"));
-/// Whose turn it is: a scheduler sees every node.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// Runs a test that has the cluster for itself; skips it where there can be none.
-pub fn on_a_cluster(test: impl AsyncFnOnce(&'static Bed)) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    RUNTIME.block_on(async {
-        let Some(bed) = BED.get_or_init(Bed::start).await else { return };
-        remove_leftovers(bed).await;
-        test(bed).await;
-    });
-}
-
-/// What a test that failed has left.
-async fn remove_leftovers(bed: &Bed) {
-    let (how, all) = (DeleteParams::default(), ListParams::default());
-    let quotas: Api<TenantQuota> = Api::all(bed.admin.clone());
-    quotas.delete_collection(&how, &all).await.expect("quotas are deleted");
-    let nodes: Api<Node> = Api::all(bed.admin.clone());
-    nodes.delete_collection(&how, &all).await.expect("nodes are deleted");
-    let gpus: Api<GpuNode> = Api::all(bed.admin.clone());
-    gpus.delete_collection(&how, &all).await.expect("GpuNodes are deleted");
-}
 
 /// So many nodes of so many GPUs.
 pub fn nodes(count: usize, gpus: usize) -> NodeSpec {
