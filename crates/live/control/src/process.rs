@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::writes::{WriterContext, Writers};
 use deepshare_engine::Engine;
 use deepshare_event_log::{Header, Limits, Writer};
-use deepshare_kube_index::Config;
+use deepshare_kube_index::{Config, Patience};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -100,6 +100,7 @@ pub async fn run(
         scheduler: settings.scheduler.clone(),
         profiles: retentions.profiles,
         retentions: retentions.table,
+        patience: Patience { volumes: settings.volumes, ..Patience::default() },
         ..Config::default()
     };
     let shared = (metrics.clone(), health, leadership.clone());

@@ -21,6 +21,7 @@ use crate::lease::Timing;
 use crate::writes::Kind;
 use deepshare_engine::{CapacityMode, EngineSettings};
 use deepshare_kube_api::names;
+use deepshare_kube_index::Patience;
 use deepshare_model::Span;
 use deepshare_policies::{DeepShareSettings, PolicyConfig};
 use std::net::SocketAddr;
@@ -40,6 +41,8 @@ pub struct Settings {
     pub engine: EngineSettings,
     /// What pods of each profile class keep beside others.
     pub retentions: Option<PathBuf>,
+    /// How long volumes may take to be made for a pod that has a node.
+    pub volumes: Span,
     /// The Lease.
     pub lease: LeaseSettings,
     /// The event log.
@@ -100,6 +103,7 @@ impl Settings {
             deepshare: DeepShareSettings { grow: true, ..DeepShareSettings::default() },
             engine: EngineSettings { capacity, ..config.engine_settings() },
             retentions: None,
+            volumes: Patience::default().volumes,
             lease: LeaseSettings {
                 namespace: "deepshare-system".to_owned(),
                 name: "deepshare-scheduler".to_owned(),
@@ -164,6 +168,11 @@ impl Settings {
     fn contradictions(&self) -> Vec<(&'static str, &'static str)> {
         let Settings { lease, engine, deepshare, log, .. } = self;
         let rules = [
+            (
+                self.volumes.is_zero(),
+                "volumes_s",
+                "no volume is made in no time: give it some, as in 600",
+            ),
             (
                 lease.duration < Span::SECOND || !lease.duration.0.is_multiple_of(1_000_000),
                 "lease.duration_s",

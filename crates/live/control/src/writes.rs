@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 /// A kind of write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Bindings.
+    /// Bindings, and the nodes of claims before them.
     Bind,
     /// Evictions, deletions, and the conditions before them.
     Evict,

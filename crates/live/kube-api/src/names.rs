@@ -49,5 +49,8 @@ pub const DECISION: &str = "deepshare.io/decision";
 /// its first shrink, as JSON.
 pub const ORIGINAL_REQUESTS: &str = "deepshare.io/original-requests";
 
+/// Volume claim, written by the scheduler: the node that its volume is to be made for. Kubernetes' name.
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+
 /// Condition `DisruptionTarget` of a victim: the reason that Job's `podFailurePolicy` knows.
 pub const PREEMPTED: &str = "PreemptionByScheduler";

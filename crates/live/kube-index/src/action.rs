@@ -16,9 +16,28 @@ pub struct PodRef {
     pub uid: String,
 }
 
+/// Which volume claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClaimRef {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID: a precondition of every write.
+    pub uid: String,
+}
+
 /// A write to the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
+    /// Tell the provisioner of a claim for which node to make its volume: annotation
+    /// [`SELECTED_NODE`](deepshare_kube_api::names::SELECTED_NODE) of the claim.
+    SelectNode {
+        /// Which claim.
+        claim: ClaimRef,
+        /// The node; `None`: none any more.
+        node: Option<String>,
+    },
     /// Bind the pod: one POST to `pods/NAME/binding`, with the UID as a precondition and these
     /// annotations.
     Bind {
@@ -105,9 +124,18 @@ pub enum Action {
     },
 }
 
-/// How an action ended. Nothing is told of actions that only inform.
+/// How an action ended. Nothing is told of actions that only inform, or whose success the watch shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
+    /// The node of a claim could not be written.
+    SelectionFailed {
+        /// Which claim.
+        claim: ClaimRef,
+        /// How badly, as for a Binding.
+        failure: deepshare_engine::BindFailure,
+        /// What the API server said.
+        message: String,
+    },
     /// The Binding was accepted.
     Bound {
         /// Which pod.

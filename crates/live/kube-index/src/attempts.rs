@@ -110,10 +110,9 @@ impl Index {
             return;
         }
         for at in 0..pods.len() {
-            let member = &mut self.jobs.get_mut(job).members[at];
-            (member.stage, member.tries) = (Stage::Binding, 0);
-            self.bind(job, at);
+            self.await_volumes(now, job, at);
         }
+        self.review(now, job);
     }
 
     /// Takes the slots of a place for a pod, if the node still takes it.
@@ -138,6 +137,7 @@ impl Index {
 
     /// Frees the slots that a pod has, or was to get.
     pub(crate) fn leave_place(&mut self, uid: &str) {
+        self.withdraw(uid);
         // Whoever is on its node holds CPU, memory and the like there all the same.
         if self.pods.get(uid).is_none_or(|pod| pod.node.is_none() || pod.is_terminal()) {
             self.places.drop_pod(uid);
@@ -183,20 +183,21 @@ impl Index {
         }
     }
 
-    /// Binds the successor of a member to the place that its predecessor had.
-    pub(crate) fn rebind(&mut self, job: JobId, at: usize, place: Place) {
+    /// Gives the successor of a member the place that its predecessor had.
+    pub(crate) fn rebind(&mut self, now: Time, job: JobId, at: usize, place: Place) {
         let Some(uid) = self.jobs.get(job).members[at].pod.clone() else { return };
         let name = self.nodes_by_id[place.node.index()].clone();
         let Some(waiting) = self.pods.get(&uid).and_then(|pod| pod.whole.clone()) else { return };
-        if self.places.assume(&name, &waiting).is_err() {
+        if let Err(why) = self.places.assume(&name, &waiting) {
+            let message = format!("{name} cannot take it any more: {why}");
+            self.announce(&uid, "NodeChanged", &message, true);
+            self.bind_verdict.insert(job, BindFailure::Conflict);
             return;
         }
         if let Some(entry) = self.nodes.get_mut(&name) {
             entry.take_as_decided(&place.slots, &uid);
         }
-        let member = &mut self.jobs.get_mut(job).members[at];
-        (member.stage, member.tries) = (Stage::Binding, 0);
-        self.bind(job, at);
+        self.await_volumes(now, job, at);
     }
 
     /// Changes the decision of a bound pod, as the engine has changed its mind.
@@ -224,6 +225,8 @@ impl Index {
         preemption: Option<Preemption>,
     ) {
         let Some(job) = self.jobs.of_attempt(attempt) else { return };
+        // Nobody has to be asked about a pod that is not bound.
+        self.leave_volumes(job);
         let message = self.eviction_message(job, reason, preemption);
         let beneficiary = preemption.map(|preemption| preemption.beneficiary);
         let force_after_s = beneficiary.and_then(|job| self.pdb_patience(job));

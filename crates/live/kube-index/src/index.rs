@@ -8,6 +8,7 @@ use crate::interner::Interner;
 use crate::jobs::{GroupKey, Jobs, Lineage, Patience, Uid};
 use crate::places::Places;
 use crate::pods::PodFacts;
+use crate::provision::Provision;
 use crate::tenants::Tenants;
 use crate::watched::{
     CsiNode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
@@ -134,6 +135,7 @@ pub(crate) enum Timer {
     Job(JobId),
     Node(NodeOrder),
     Orphans(Foundling),
+    Claims,
 }
 
 /// Position of a node's name in `timed_nodes`.
@@ -166,6 +168,7 @@ pub struct Index {
     pub(crate) reserved: BTreeMap<AttemptId, JobId>,
     pub(crate) bind_verdict: BTreeMap<JobId, BindFailure>,
     pub(crate) history: BTreeMap<JobId, History>,
+    pub(crate) provision: Provision,
     /// Bound pods of gangs that another scheduler decided, and how long the others may take to show.
     pub(crate) orphans: BTreeMap<Foundling, (Time, Vec<Uid>)>,
     /// Bound pods of ours whose decisions do not hold, or not any more.
@@ -209,6 +212,7 @@ impl Index {
             reserved: BTreeMap::new(),
             bind_verdict: BTreeMap::new(),
             history: BTreeMap::new(),
+            provision: Provision::default(),
             orphans: BTreeMap::new(),
             strangers: BTreeSet::new(),
             timers: BTreeSet::new(),
@@ -288,6 +292,7 @@ impl Index {
                 self.unready.remove(&*name);
                 self.places.drop_node(&name);
                 self.delete_orphans(&name);
+                self.expire_left(now);
                 self.touched.insert((*name).into());
             }
             Change::Gpus(gpus) => self.set_gpus(now, *gpus),
@@ -334,11 +339,16 @@ impl Index {
             }
             Change::Claim(claim) => {
                 self.places.set_claim(&claim);
+                self.claim_changed(now, &claim.metadata.namespace, &claim.metadata.name);
                 self.recheck_namespace(now, &claim.metadata.namespace);
             }
-            Change::ClaimGone { namespace, name } => self.places.drop_claim(&namespace, &name),
+            Change::ClaimGone { namespace, name } => {
+                self.places.drop_claim(&namespace, &name);
+                self.claim_changed(now, &namespace, &name);
+            }
             Change::Volume(volume) => {
                 self.places.set_volume(&volume);
+                self.volume_came(now, &volume.metadata.name);
                 self.recheck_refused(now);
             }
             Change::VolumeGone { name } => self.places.drop_volume(&name),
@@ -354,6 +364,7 @@ impl Index {
                 self.touched.extend(self.nodes.keys().cloned());
                 self.quotas_changed = true;
                 self.tell_cluster(now);
+                self.expire_left(now);
                 self.resync(now);
             }
         }
@@ -380,6 +391,7 @@ impl Index {
                 }
                 Timer::Node(order) => self.node_timer(now, order),
                 Timer::Orphans(key) => self.orphans_timer(now, key),
+                Timer::Claims => self.claims_timer(now),
             }
         }
         self.tell_cluster(now);

@@ -40,6 +40,8 @@ pub(crate) struct Place {
 pub(crate) enum Stage {
     /// It waits, or there is none.
     Idle,
+    /// It has its place, and its volumes are to be there before it is bound: until then.
+    Volumes(Time),
     /// A Binding is on its way.
     Binding,
     /// To be bound again then.
@@ -285,6 +287,8 @@ impl Jobs {
 /// How long things may take before somebody is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
+    /// Volumes that are made for a pod once it has a node are given up after this.
+    pub volumes: Span,
     /// A bound pod that does not run (image pulls included) is given up after this.
     pub start: Span,
     /// A gang that lacks a member is ended after this.
@@ -295,13 +299,15 @@ pub struct Patience {
     pub resize: Span,
     /// A node that is not ready is lost after this.
     pub node: Span,
-    /// A node that rejected a pod gets no more for this long, doubled with each in a row.
+    /// A node that rejected a pod gets no more for this long, doubled with each in a row; so does one
+    /// for which a claim's volume could not be made, of that claim.
     pub rejecting_node: Span,
 }
 
 impl Default for Patience {
     fn default() -> Self {
         Patience {
+            volumes: Span::from_secs(600),
             start: Span::from_secs(600),
             gang: Span::from_secs(60),
             recreate: Span::from_secs(600),

@@ -6,13 +6,14 @@
 //! Read in this order: [`Driver`] (the engine and the index, stepped together), [`Index`] (objects in,
 //! events and writes out), `submit.rs` (pods into jobs), `attempts.rs` (what becomes of commands),
 //! `observe.rs` and `outcomes.rs` (what becomes of pods and of writes), `review.rs` (what of it the engine
-//! is told), `adopt.rs` (what another scheduler left), `sites.rs` (what a node check honours). The
+//! is told), `awaiting.rs` (volumes that come before the Binding), `adopt.rs` (what another scheduler left), `sites.rs` (what a node check honours). The
 //! tests in `tests/world` show all of it against a cluster in memory.
 
 pub mod accounting;
 mod action;
 mod adopt;
 mod attempts;
+mod awaiting;
 mod cluster;
 mod devices;
 mod driver;
@@ -25,6 +26,7 @@ mod outcomes;
 mod pairs;
 mod places;
 mod pods;
+mod provision;
 mod read;
 pub mod refusal;
 pub mod requirements;
@@ -38,7 +40,7 @@ pub mod watched;
 mod why;
 mod words;
 
-pub use action::{Action, Outcome, PodRef};
+pub use action::{Action, ClaimRef, Outcome, PodRef};
 use deepshare_kube_api::quantity;
 pub use devices::GpuKind;
 pub use driver::{Driver, Record};

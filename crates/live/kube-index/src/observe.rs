@@ -70,7 +70,7 @@ impl Index {
             }
             member.leaving = false;
         }
-        self.seat_heirs(job);
+        self.seat_heirs(now, job);
         self.review(now, job);
     }
 
@@ -90,7 +90,8 @@ impl Index {
             // Waits for the place of another.
             return self.review(now, job);
         };
-        let place = member.place.as_ref().filter(|_| member.stage != Stage::Idle);
+        let waits = matches!(member.stage, Stage::Idle | Stage::Volumes(_));
+        let place = member.place.as_ref().filter(|_| !waits);
         if on.is_some() && place.map(|place| named(place.node)) != on {
             return self.bound_by_another(now, job, uid);
         }
@@ -132,7 +133,7 @@ impl Index {
         if self.jobs.get(job).run.is_some() {
             self.bind_verdict.insert(job, BindFailure::Conflict);
         }
-        self.seat_heirs(job);
+        self.seat_heirs(now, job);
         self.review(now, job);
         let uid: Uid = uid.into();
         self.place_pod(now, &uid);
@@ -162,12 +163,12 @@ impl Index {
     pub(crate) fn succeed(&mut self, now: Time, job: JobId, uid: &Uid) {
         self.jobs.get_mut(job).heirs.push(uid.clone());
         self.jobs.by_pod.insert(uid.clone(), job);
-        self.seat_heirs(job);
+        self.seat_heirs(now, job);
         self.review(now, job);
     }
 
     /// Gives vacant places to pods that wait for one.
-    pub(crate) fn seat_heirs(&mut self, job: JobId) {
+    pub(crate) fn seat_heirs(&mut self, now: Time, job: JobId) {
         while !self.jobs.get(job).heirs.is_empty() {
             let entry = self.jobs.get(job);
             let Some(at) = entry.members.iter().position(|member| self.is_vacant(member)) else {
@@ -185,7 +186,7 @@ impl Index {
             let runs = entry.run.as_ref().is_some_and(|run| run.ending.is_none() && !run.given_up);
             if runs && let Some(place) = place {
                 // Its gang runs: it gets the devices that its predecessor had.
-                self.rebind(job, at, place);
+                self.rebind(now, job, at, place);
             }
         }
     }

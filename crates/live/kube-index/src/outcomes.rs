@@ -17,6 +17,9 @@ impl Index {
     /// Takes up how a write ended.
     pub fn outcome(&mut self, now: Time, outcome: &Write) {
         let pod = match outcome {
+            Write::SelectionFailed { claim, failure, message } => {
+                return self.selection_failed(now, claim, *failure, message);
+            }
             Write::Bound { pod }
             | Write::BindFailed { pod, .. }
             | Write::Evicting { pod }
@@ -38,6 +41,8 @@ impl Index {
                 self.eviction_refused(job, &pod.uid, message);
             }
             Write::ResizeRefused { message, .. } => self.resize_refused(job, message),
+            // It is about a claim.
+            Write::SelectionFailed { .. } => {}
         }
         self.review(now, job);
     }
@@ -97,13 +102,13 @@ impl Index {
     }
 
     /// True if the attempt under way will not run, so that nothing more is to be bound for it.
-    fn is_doomed(&self, job: JobId) -> bool {
+    pub(crate) fn is_doomed(&self, job: JobId) -> bool {
         let run = self.jobs.get(job).run.as_ref();
         self.bind_verdict.contains_key(&job)
             || run.is_none_or(|run| run.ending.is_some() || run.given_up)
     }
 
-    fn give_up_binding(&mut self, job: JobId, uid: &str, failure: BindFailure) {
+    pub(crate) fn give_up_binding(&mut self, job: JobId, uid: &str, failure: BindFailure) {
         self.leave_place(uid);
         if let Some(member) = self.jobs.get_mut(job).member_of(uid) {
             member.stage = Stage::Idle;

@@ -6,7 +6,7 @@
 
 use crate::devices::GpuKind;
 use crate::interner::Interner;
-use crate::sites::{Admission, Change, Sites};
+use crate::sites::{Admission, Change, Selection, Sites, Why};
 use crate::watched::{
     CsiNode, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass,
 };
@@ -240,16 +240,33 @@ impl Places {
 
     /// Why a pod's volumes keep it from running anywhere, if they do: a word and a sentence.
     pub(crate) fn volume_refusal(&self, pod: &Pod) -> Option<(String, String)> {
-        if let Some(refusal) = self.sites.volume_refusal(pod) {
-            return Some((refusal.kind.to_string(), refusal.message));
-        }
-        // Nobody writes the chosen node on a claim yet, and the pod would hang in its kubelet.
-        let (namespace, claim) = self.sites.claims_to_provision(pod).into_iter().next()?;
-        let message = format!(
-            "claim {namespace}/{claim} is bound only once its first pod has a node \
-             (WaitForFirstConsumer), which is not served yet: use a class that binds at once"
-        );
-        Some(("VolumeUnsupported".to_owned(), message))
+        let refusal = self.sites.volume_refusal(pod)?;
+        Some((refusal.kind.to_string(), refusal.message))
+    }
+
+    /// What node checks know of volumes.
+    pub(crate) fn sites(&self) -> &Sites {
+        &self.sites
+    }
+
+    /// Whether a pod that was assumed on a node may still go there: a word of why not.
+    pub(crate) fn recheck(&self, node: &str, pod: &Pod) -> Result<(), String> {
+        let verdict = match self.names.get(node) {
+            Some(order) => self.sites.recheck(NodeId(order), pod),
+            None => Err(Why::NoNode),
+        };
+        verdict.map_err(|why| why.to_string())
+    }
+
+    /// For which node the volume of a claim is to be made, whatever the claim says; `None`: what it says
+    /// counts.
+    pub(crate) fn select(&mut self, claim: &str, selection: Option<Selection>) {
+        self.apply(Change::Selected(claim, selection.as_ref()));
+    }
+
+    /// The volume of a claim cannot be made for a node for now, or could be again.
+    pub(crate) fn shut(&mut self, claim: &str, node: &str, shut: bool) {
+        self.apply(Change::Shut { claim, node, shut });
     }
 
     pub(crate) fn set_namespace(&mut self, namespace: &Namespace) {

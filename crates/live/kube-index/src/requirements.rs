@@ -109,8 +109,6 @@ impl Requirements {
             filters: vec![filter(pod, term)],
             topology_key: term.topology_key.clone(),
         });
-        let (meta_namespace, name) = (&meta.namespace, &meta.name);
-        let claims = spec.volumes.iter().map(|one| claim_key(meta_namespace, &one.claim(name)));
         Requirements {
             node_selector: spec.node_selector.clone(),
             node_affinity: spec.node_affinity.as_deref().map(canonical),
@@ -124,7 +122,7 @@ impl Requirements {
                 (term, is_one)
             })),
             spread: sorted(spec.topology_spread.iter().map(|one| spread(pod, one, namespaces))),
-            claims: sorted(claims),
+            claims: sorted(claims_of(pod)),
         }
     }
 }
@@ -132,6 +130,13 @@ impl Requirements {
 /// Name of a claim in the whole cluster.
 pub fn claim_key(namespace: &str, name: &str) -> Box<str> {
     format!("{namespace}/{name}").into()
+}
+
+/// A pod's claims by that name, in the order of its volumes.
+pub fn claims_of(pod: &Pod) -> impl Iterator<Item = Box<str>> {
+    let meta = &pod.metadata;
+    let volumes = pod.spec.volumes.iter();
+    volumes.map(|volume| claim_key(&meta.namespace, &volume.claim(&meta.name)))
 }
 
 /// Ports of the node that the pod's containers take, sidecars included.

@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 impl Index {
     /// Holds a job's members against what the engine was told, and tells the difference.
     pub(crate) fn review(&mut self, now: Time, job: JobId) {
-        let entry = self.jobs.get(job);
-        if entry.over {
+        if self.jobs.get(job).over {
             return;
         }
+        self.review_volumes(now, job);
+        let entry = self.jobs.get(job);
         let Some(run) = entry.run.clone() else { return self.review_waiting(now, job) };
         if run.ending.is_some() {
             return self.review_ending(now, job);
@@ -200,7 +201,8 @@ impl Index {
         let entry = self.jobs.get(job);
         let Some(run) = &entry.run else { return };
         let attempt = run.attempt;
-        if entry.members.iter().any(Member::holds) {
+        // The others may have done their part already.
+        if run.running || entry.members.iter().any(Member::holds) {
             // A member that came late leaves its gang as broken as one that did not come.
             self.events.push(match run.running {
                 true => Event::Broken { attempt },
@@ -258,7 +260,7 @@ impl Index {
             self.strangers.insert(uid.clone());
         }
         self.bind_verdict.remove(&job);
-        self.seat_heirs(job);
+        self.seat_heirs(now, job);
         self.why.look_at(job);
         let entry = self.jobs.get(job);
         if entry.is_complete() && !entry.cancelled {

@@ -16,6 +16,7 @@ mod update;
 mod volumes;
 mod why;
 
+pub use volumes::Selection;
 pub use why::Why;
 
 use crate::accounting::requests;
@@ -71,6 +72,18 @@ pub enum Change<'a> {
     Volume(&'a PersistentVolume),
     /// A volume is gone.
     VolumeGone(&'a str),
+    /// For which node the volume of a claim is to be made, whatever the claim says; `None`: what it
+    /// says counts.
+    Selected(&'a str, Option<&'a Selection>),
+    /// The volume of a claim cannot be made for a node for now, or could be again.
+    Shut {
+        /// The claim, as `namespace/name`.
+        claim: &'a str,
+        /// The node's name.
+        node: &'a str,
+        /// It cannot.
+        shut: bool,
+    },
     /// A class of volumes is there, as it now is.
     Class(&'a StorageClass),
     /// The drivers of a node.
@@ -195,6 +208,18 @@ impl Sites {
         verdict
     }
 
+    /// For a pod that was assumed on this node some time ago: whether the node is still open to it, and
+    /// reaches its volumes. What it uses of the node is its own all the while.
+    ///
+    /// # Errors
+    /// The first thing that is in the way.
+    pub fn recheck(&self, node: NodeId, pod: &Pod) -> Result<(), Why> {
+        let facts = self.nodes.get(&node).filter(|facts| facts.present).ok_or(Why::NoNode)?;
+        let requirements = Requirements::of(pod, &self.namespaces);
+        evaluate::open(&requirements, facts)?;
+        requirements.claims.iter().try_for_each(|key| self.volumes.reached(key, facts).map(drop))
+    }
+
     fn check_asked(&self, node: NodeId, pod: &Pod, asked: &Asked) -> Result<(), Why> {
         let facts = self.nodes.get(&node).filter(|facts| facts.present).ok_or(Why::NoNode)?;
         self.members(asked, &self.spread_counts(asked), facts)?;
@@ -228,10 +253,26 @@ impl Sites {
         self.volumes.refusal(pod)
     }
 
-    /// Claims of the pod that are bound only once they are told its node, as `namespace` and `name`:
-    /// annotate each with `volume.kubernetes.io/selected-node`, and bind the pod when they are bound.
-    pub fn claims_to_provision(&self, pod: &Pod) -> Vec<(Box<str>, Box<str>)> {
+    /// Claims of the pod that are bound only once they are told its node, as `namespace/name`: annotate
+    /// each with [`SELECTED_NODE`](deepshare_kube_api::names::SELECTED_NODE), and bind the pod when they
+    /// are bound.
+    pub fn claims_to_provision(&self, pod: &Pod) -> Vec<Box<str>> {
         self.volumes.to_provision(pod)
+    }
+
+    /// A claim by `namespace/name`.
+    pub fn claim(&self, key: &str) -> Option<&PersistentVolumeClaim> {
+        self.volumes.claims.get(key)
+    }
+
+    /// Claims that are bound to this volume.
+    pub fn claims_of_volume(&self, name: &str) -> Vec<Box<str>> {
+        self.volumes.bound_to(name).cloned().collect()
+    }
+
+    /// True if the volume is known.
+    pub fn has_volume(&self, name: &str) -> bool {
+        self.volumes.volumes.contains_key(name)
     }
 
     /// What was last said of the site, for tests and explanations.

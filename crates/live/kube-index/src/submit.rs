@@ -298,8 +298,8 @@ impl Index {
         let first = &self.pods[&pods[0]];
         if let Some(other) = pods.iter().find(|uid| !alike(first, &self.pods[*uid])) {
             let message = format!(
-                "the pods of a gang have to ask for the same GPUs, class and kind of node: {} and {} \
-                 do not",
+                "the pods of a gang have to ask for the same GPUs, class, volume claims and kind of node: \
+                 {} and {} do not",
                 first.name, self.pods[other].name
             );
             for uid in &pods {

@@ -11,7 +11,7 @@ mod preemption;
 mod quotas;
 mod resizing;
 mod restarts;
-mod scene;
+pub mod scene;
 mod waiting;
 
 use deepshare_e2e::Beds;

@@ -14,6 +14,7 @@ mod failover;
 mod getting_started;
 mod random;
 mod scenarios;
+mod volumes;
 
 use deepshare_e2e::Beds;
 use deepshare_testbed::assets_or_skip;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         failover::tests(&beds),
         coexistence::tests(&beds),
         scenarios::tests(&beds),
+        volumes::tests(&beds),
         complaints::tests(&beds),
     ];
     let done = libtest_mimic::run(&arguments, tests.into_iter().flatten().collect());

@@ -262,6 +262,13 @@ pub const KEYS: &[Key] = &[
         Count(|s| &mut s.deepshare.colocation.max_gpus),
         "widest job that shares; 0: any",
     ),
+    key(
+        "volumes_s",
+        "s",
+        Seconds(|s| &mut s.volumes),
+        "volumes that are made for a pod once it has a node (`WaitForFirstConsumer`) and are not there \
+         after this long are given up, and its job is decided anew",
+    ),
     key("lease.namespace", "", Name(|s| &mut s.lease.namespace), "namespace of the Lease"),
     key(
         "lease.name",
@@ -299,7 +306,7 @@ pub const KEYS: &[Key] = &[
         "in_flight.bind",
         "requests",
         Count(|s| &mut s.in_flight[Kind::Bind as usize]),
-        "bindings in flight at once",
+        "bindings, and nodes written on volume claims before them, in flight at once",
     ),
     key(
         "in_flight.evict",

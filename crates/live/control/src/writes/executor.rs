@@ -7,7 +7,7 @@ use crate::api::{Api, Call, Refusal};
 use crate::leadership::{Ended, Leadership};
 use crate::metrics::Metrics;
 use deepshare_engine::BindFailure;
-use deepshare_kube_index::{Action, Outcome, PodRef};
+use deepshare_kube_index::{Action, ClaimRef, Outcome, PodRef};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -50,6 +50,10 @@ impl Executor {
     /// nothing and tells nothing.
     pub async fn carry_out(&self, Turn { action, hurry }: Turn) {
         let outcome = match action {
+            Action::SelectNode { claim, node: Some(node) } => self.select_node(claim, &node).await,
+            Action::SelectNode { claim, node: None } => {
+                self.inform(Kind::Bind, &requests::select_node(&claim, None)).await
+            }
             Action::Bind { pod, node, annotations } => {
                 Some(self.bind(pod, &node, &annotations).await)
             }
@@ -172,6 +176,17 @@ impl Executor {
                 Outcome::BindFailed { pod, failure, message: refusal.message }
             }
         }
+    }
+
+    /// Nothing waits here for the volume: the watch shows it. `None`: the claim will show the node.
+    async fn select_node(&self, claim: ClaimRef, node: &str) -> Option<Outcome> {
+        let call = requests::select_node(&claim, Some(node));
+        let refusal = self.persist(Kind::Bind, &call).await.err()?;
+        let failure = match refusal.is_gone() {
+            true => BindFailure::Conflict,
+            false => bind_failure(refusal.status),
+        };
+        Some(Outcome::SelectionFailed { claim, failure, message: refusal.message })
     }
 
     /// `None`: a deletion has come meanwhile, and tells how it ends.

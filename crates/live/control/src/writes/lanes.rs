@@ -1,4 +1,4 @@
-//! Order: what is asked of one pod or one tenant is done one after the other.
+//! Order: what is asked of one pod, claim or tenant is done one after the other.
 //!
 //! What is out of date before its turn is dropped: of two explanations the later one counts, and a
 //! pod that is to be bound needs none.
@@ -13,6 +13,8 @@ use tokio::sync::Notify;
 pub enum Subject {
     /// A pod, by UID.
     Pod(String),
+    /// A volume claim, by UID.
+    Claim(String),
     /// A TenantQuota, by name.
     Tenant(String),
 }
@@ -52,6 +54,7 @@ impl Subject {
             | Action::Explain { pod, .. }
             | Action::Nominate { pod, .. }
             | Action::Announce { pod, .. } => Subject::Pod(pod.uid.clone()),
+            Action::SelectNode { claim, .. } => Subject::Claim(claim.uid.clone()),
             Action::TenantStatus { name, .. } => Subject::Tenant(name.clone()),
         }
     }
@@ -61,7 +64,8 @@ impl Subject {
 fn supersedes(newer: &Action, older: &Action) -> bool {
     matches!(
         (newer, older),
-        (Action::Explain { .. }, Action::Explain { .. })
+        (Action::SelectNode { .. }, Action::SelectNode { .. })
+            | (Action::Explain { .. }, Action::Explain { .. })
             | (Action::Nominate { .. }, Action::Nominate { .. })
             | (Action::TenantStatus { .. }, Action::TenantStatus { .. })
             | (

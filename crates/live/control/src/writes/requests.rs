@@ -1,11 +1,11 @@
-//! The request of each kind of write. Every one names the pod's UID, so that a pod recreated under the
-//! same name is never meant.
+//! The request of each kind of write. Every one names the UID of its pod or claim, so that one recreated
+//! under the same name is never meant.
 
 use crate::api::Call;
 use crate::leadership::timestamp;
 use deepshare_kube_api::TenantQuotaStatus;
-use deepshare_kube_api::names::PREEMPTED;
-use deepshare_kube_index::PodRef;
+use deepshare_kube_api::names::{PREEMPTED, SELECTED_NODE};
+use deepshare_kube_index::{ClaimRef, PodRef};
 use http::Method;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -41,6 +41,14 @@ pub fn bind(pod: &PodRef, node: &str, annotations: &BTreeMap<String, String>) ->
         "target": { "apiVersion": "v1", "kind": "Node", "name": node },
     });
     Call::post(pod_path(pod, "/binding"), &body)
+}
+
+/// Says for which node a claim's volume is to be made; `None`: for none any more.
+pub fn select_node(claim: &ClaimRef, node: Option<&str>) -> Call {
+    let ClaimRef { namespace, name, uid } = claim;
+    let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}");
+    let annotations = json!({ SELECTED_NODE: node });
+    Call::merge(path, &json!({ "metadata": { "uid": uid, "annotations": annotations } }))
 }
 
 fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
@@ -147,10 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn every_write_to_a_pod_names_its_uid() {
+    fn every_write_to_a_pod_or_claim_names_its_uid() {
         let none = BTreeMap::new();
+        let claim =
+            ClaimRef { namespace: "ns".to_owned(), name: "data".to_owned(), uid: "u-1".to_owned() };
         let uid_at = [
             (bind(&pod(), "n", &none), "/metadata/uid"),
+            (select_node(&claim, Some("n")), "/metadata/uid"),
             (explain(&pod(), "R", "m"), "/metadata/uid"),
             (nominate(&pod(), None), "/metadata/uid"),
             (annotate(&pod(), &none), "/metadata/uid"),

@@ -5,7 +5,7 @@ use deepshare_control::api::Api;
 use deepshare_control::leadership::{Ended, Leadership};
 use deepshare_control::writes::{WriterContext, Writers};
 use deepshare_engine::BindFailure;
-use deepshare_kube_index::{Action, Outcome, PodRef};
+use deepshare_kube_index::{Action, ClaimRef, Outcome, PodRef};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +18,14 @@ fn pod(uid: &str) -> PodRef {
 
 fn bind(uid: &str) -> Action {
     Action::Bind { pod: pod(uid), node: "n".into(), annotations: BTreeMap::new() }
+}
+
+fn claim(uid: &str) -> ClaimRef {
+    ClaimRef { namespace: "ns".into(), name: format!("claim-{uid}"), uid: uid.into() }
+}
+
+fn select(uid: &str, node: Option<&str>) -> Action {
+    Action::SelectNode { claim: claim(uid), node: node.map(str::to_owned) }
 }
 
 fn evict(force_after_s: Option<u32>) -> Action {
@@ -78,6 +86,56 @@ async fn a_binding_is_tried_once_and_each_refusal_is_told_for_what_it_is() {
         assert_eq!(told, expected, "{status}");
     }
     assert_eq!(asked.lock().unwrap().len(), 7);
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_be_written_on_a_claim_is_told_for_what_it_is() {
+    let (client, asked) = server::start(|asked| {
+        let status = asked.path.split("claim-").nth(1).unwrap().parse().unwrap();
+        Answer::of(status, json!({ "message": "because" }))
+    })
+    .await;
+    let (writers, mut outcomes, _) = writers(client);
+    for (status, expected) in [
+        ("404", BindFailure::Conflict),
+        ("409", BindFailure::Conflict),
+        ("403", BindFailure::Permanent),
+        ("500", BindFailure::Transient),
+    ] {
+        writers.submit(select(status, Some("n")));
+        let message = "because".to_owned();
+        let told = Outcome::SelectionFailed { claim: claim(status), failure: expected, message };
+        assert_eq!(next(&mut outcomes).await, told);
+    }
+    let asked = asked.lock().unwrap();
+    let outlasted = asked_for(&asked, "claim-500").len();
+    assert_eq!((asked.len(), outlasted), (8, 5), "trouble is outlasted, refusals are not");
+    assert_eq!(asked[0].method, "PATCH");
+    assert_eq!(asked[0].path, "/api/v1/namespaces/ns/persistentvolumeclaims/claim-404");
+    let annotations = json!({ "volume.kubernetes.io/selected-node": "n" });
+    let expected = json!({ "metadata": { "uid": "404", "annotations": annotations } });
+    assert_eq!(asked[0].body, expected);
+}
+
+#[tokio::test]
+async fn what_is_asked_of_a_claim_is_done_in_order_and_what_is_out_of_date_is_not() {
+    let (client, asked) = server::start(|_| Answer::of(200, json!({}))).await;
+    let (writers, mut outcomes, _) = writers(client);
+    for node in [Some("a"), None, Some("b")] {
+        writers.submit(select("1", node));
+    }
+    // Nothing is told of a claim that could be written.
+    let written = loop {
+        let nodes: Vec<_> = asked.lock().unwrap().iter().map(|one| one.body.clone()).collect();
+        let note = "/metadata/annotations/volume.kubernetes.io~1selected-node";
+        let nodes: Vec<_> = nodes.iter().map(|body| body.pointer(note).cloned()).collect();
+        if nodes.last() == Some(&Some("b".into())) {
+            break nodes;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert_eq!(written, [Some("a".into()), Some("b".into())]);
+    assert!(outcomes.try_recv().is_err());
 }
 
 #[tokio::test]
@@ -174,6 +232,7 @@ async fn nothing_is_written_once_the_leadership_is_over() {
         writers.submit(bind(uid));
     }
     writers.submit(evict(None));
+    writers.submit(select("4", Some("n")));
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(asked.lock().unwrap().len(), 1);
     assert!(outcomes.try_recv().is_err(), "and nothing is told");

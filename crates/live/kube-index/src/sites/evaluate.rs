@@ -114,15 +114,7 @@ impl Sites {
         node: &NodeFacts,
     ) -> Result<u32, Why> {
         let pod = &asked.requirements;
-        if !node.ready {
-            return Err(Why::NotReady);
-        }
-        if let Some(why) = kept_away(pod, node) {
-            return Err(why);
-        }
-        if !is_selected(pod, node) {
-            return Err(Why::Selector);
-        }
+        open(pod, node)?;
         let mut most = room(pod, node)?;
         most = most.min(self.beside_others(asked, node)?);
         for (constraint, counts) in pod.spread.iter().zip(spread) {
@@ -161,6 +153,23 @@ impl Sites {
         }
         Ok(most)
     }
+}
+
+/// Whether the node is ready, and takes pods of the kind at all.
+///
+/// # Errors
+/// It does not.
+pub(super) fn open(pod: &Requirements, node: &NodeFacts) -> Result<(), Why> {
+    if !node.ready {
+        return Err(Why::NotReady);
+    }
+    if let Some(why) = kept_away(pod, node) {
+        return Err(why);
+    }
+    if !is_selected(pod, node) {
+        return Err(Why::Selector);
+    }
+    Ok(())
 }
 
 /// Cordons and taints. A cordon is a taint that can be tolerated, like any.

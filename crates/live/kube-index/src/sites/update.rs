@@ -51,24 +51,49 @@ impl Sites {
             Change::Namespace(namespace) => self.set_namespace(namespace, &mut stale),
             Change::Claim(claim) => {
                 let key = claim_key(&claim.metadata.namespace, &claim.metadata.name);
-                self.volumes.claims.insert(key, claim.clone());
-                self.stale_claims(&mut stale);
+                let before = self.volumes.claims.insert(key.clone(), claim.clone());
+                if before.as_ref() != Some(claim) {
+                    self.stale_claim(&key, &mut stale);
+                }
             }
             Change::ClaimGone(namespace, name) => {
-                self.volumes.claims.remove(&claim_key(namespace, name));
-                self.stale_claims(&mut stale);
+                let key = claim_key(namespace, name);
+                self.volumes.claims.remove(&key);
+                self.stale_claim(&key, &mut stale);
             }
             Change::Volume(volume) => {
-                self.volumes.volumes.insert(volume.metadata.name.clone(), volume.clone());
-                self.stale_claims(&mut stale);
+                let name = &volume.metadata.name;
+                let before = self.volumes.volumes.insert(name.clone(), volume.clone());
+                if before.as_ref() != Some(volume) {
+                    self.volumes.bound_to(name).for_each(|key| self.stale_claim(key, &mut stale));
+                }
             }
             Change::VolumeGone(name) => {
                 self.volumes.volumes.remove(name);
-                self.stale_claims(&mut stale);
+                self.volumes.bound_to(name).for_each(|key| self.stale_claim(key, &mut stale));
+            }
+            Change::Selected(claim, selection) => {
+                match selection {
+                    Some(one) => _ = self.volumes.selections.insert(claim.into(), one.clone()),
+                    None => _ = self.volumes.selections.remove(claim),
+                }
+                self.stale_claim(claim, &mut stale);
+            }
+            Change::Shut { claim, node, shut } => {
+                let pair = (claim.into(), node.into());
+                match shut {
+                    true => _ = self.volumes.shut.insert(pair),
+                    false => _ = self.volumes.shut.remove(&pair),
+                }
+                self.stale_claim(claim, &mut stale);
             }
             Change::Class(class) => {
                 self.volumes.classes.insert(class.metadata.name.clone(), class.clone());
-                self.stale_claims(&mut stale);
+                for (site, kept) in &self.sites {
+                    if !kept.asked.requirements.claims.is_empty() {
+                        stale.everywhere(*site);
+                    }
+                }
             }
             Change::Drivers(drivers) => self.set_drivers(drivers, &mut stale),
         }
@@ -270,10 +295,18 @@ impl Sites {
         }
     }
 
-    fn stale_claims(&self, stale: &mut Stale) {
+    /// What a change of a claim, or of its volume, makes stale: sites with that claim, and on nodes with
+    /// pods that have it others, as a driver attaches so many volumes.
+    fn stale_claim(&self, key: &str, stale: &mut Stale) {
+        let users = self.volumes.users.get(key).into_iter().flatten();
+        let nodes: BTreeSet<NodeId> =
+            users.filter_map(|uid| Some(self.pods.get(uid)?.node)).collect();
         for (site, kept) in &self.sites {
-            if !kept.asked.requirements.claims.is_empty() {
+            let claims = &kept.asked.requirements.claims;
+            if claims.iter().any(|claim| **claim == *key) {
                 stale.everywhere(*site);
+            } else if !claims.is_empty() {
+                nodes.iter().for_each(|node| stale.on(*site, *node));
             }
         }
     }

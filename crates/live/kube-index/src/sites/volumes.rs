@@ -3,13 +3,21 @@
 use super::node::NodeFacts;
 use super::why::Why;
 use crate::refusal::{Refusal, RefusalKind};
-use crate::requirements::{Requirements, claim_key};
+use crate::requirements::{Requirements, claim_key, claims_of};
 use crate::selector::node_matches;
-use crate::watched::{BindingMode, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass};
+use crate::watched::{
+    BindingMode, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass, Volume,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Annotation of a claim: the node that its volume is to be made for.
-const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// For which node a claim's volume is to be made, where this scheduler knows better than the claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// For this one: it has been chosen, and the watch need not show it yet.
+    Node(Box<str>),
+    /// For any: what the claim says has been taken back.
+    Any,
+}
 
 /// Claims, volumes and classes.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +27,10 @@ pub(super) struct Volumes {
     pub classes: BTreeMap<Box<str>, StorageClass>,
     /// UIDs of pods on nodes by claim.
     pub users: BTreeMap<Box<str>, BTreeSet<Box<str>>>,
+    /// What is known of claims without a volume beyond what they say.
+    pub selections: BTreeMap<Box<str>, Selection>,
+    /// Claims, and nodes for which their volumes could not be made lately.
+    pub shut: BTreeSet<(Box<str>, Box<str>)>,
 }
 
 impl Volumes {
@@ -29,11 +41,7 @@ impl Volumes {
     pub fn room(&self, pod: &Requirements, node: &NodeFacts) -> Result<u32, Why> {
         let mut most = u32::MAX;
         for key in &pod.claims {
-            let unreached = || Why::Volume { claim: key.clone() };
-            let claim = self.claims.get(key).ok_or_else(unreached)?;
-            if !self.reaches(claim, node) {
-                return Err(unreached());
-            }
+            let claim = self.reached(key, node)?;
             if claim.one_pod {
                 if self.users.contains_key(key) {
                     return Err(Why::ClaimInUse { claim: key.clone() });
@@ -54,21 +62,35 @@ impl Volumes {
         Ok(most)
     }
 
-    fn reaches(&self, claim: &PersistentVolumeClaim, node: &NodeFacts) -> bool {
+    /// The claim of this name, if the node reaches its volume, or the one that will be made for it.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn reached(&self, key: &str, node: &NodeFacts) -> Result<&PersistentVolumeClaim, Why> {
+        let claim = self.claims.get(key).filter(|claim| self.reaches(key, claim, node));
+        claim.ok_or_else(|| Why::Volume { claim: key.into() })
+    }
+
+    fn reaches(&self, key: &str, claim: &PersistentVolumeClaim, node: &NodeFacts) -> bool {
         let selected =
             |nodes: &crate::watched::NodeSelector| node_matches(nodes, &node.name, &node.labels);
         if let Some(name) = &claim.volume {
             let volume = self.volumes.get(name);
             return volume.is_some_and(|at| at.node_affinity.as_ref().is_none_or(selected));
         }
-        let class = self.class(claim);
+        let class = self.class(claim).filter(|_| !claim.names_volume);
         let waits = class.filter(|class| {
             class.is_dynamic() && class.volume_binding_mode == BindingMode::WaitForFirstConsumer
         });
+        let chosen = match self.selections.get(key) {
+            Some(Selection::Node(name)) => Some(&**name),
+            Some(Selection::Any) => None,
+            None => claim.selected_node(),
+        };
         waits.is_some_and(|class| {
-            let chosen = claim.metadata.annotations.get(SELECTED_NODE);
             chosen.is_none_or(|chosen| *chosen == *node.name)
                 && class.allowed_nodes.as_ref().is_none_or(selected)
+                && !self.shut.contains(&(key.into(), node.name.clone()))
         })
     }
 
@@ -90,9 +112,20 @@ impl Volumes {
         let namespace = &pod.metadata.namespace;
         pod.spec.volumes.iter().find_map(|volume| {
             let name = volume.claim(&pod.metadata.name);
-            let (kind, what) = self.trouble(&claim_key(namespace, &name))?;
+            let key = claim_key(namespace, &name);
+            let (kind, what) = self.trouble(&key).or_else(|| {
+                let others = matches!(volume, Volume::Ephemeral(_)) && !self.is_of(&key, pod);
+                let what = "is not this pod's, but of the same name: delete it".to_owned();
+                others.then_some((RefusalKind::VolumeNotReady, what))
+            })?;
             Some(Refusal { kind, message: format!("volume claim `{namespace}/{name}` {what}") })
         })
+    }
+
+    /// True if the claim was made for this very pod.
+    fn is_of(&self, key: &str, pod: &Pod) -> bool {
+        let owner = self.claims.get(key).and_then(|claim| claim.metadata.controller());
+        owner.is_some_and(|owner| owner.uid == pod.metadata.uid)
     }
 
     fn trouble(&self, key: &str) -> Option<(RefusalKind, String)> {
@@ -108,6 +141,9 @@ impl Volumes {
                 true => None,
                 false => not_ready("is bound to a volume that does not exist"),
             };
+        }
+        if claim.names_volume {
+            return not_ready("names a volume that it is not bound to: wait, or look at both");
         }
         let Some(class) = self.class(claim) else {
             return not_ready(
@@ -130,13 +166,18 @@ impl Volumes {
     }
 
     /// See [`Sites::claims_to_provision`](super::Sites::claims_to_provision).
-    pub fn to_provision(&self, pod: &Pod) -> Vec<(Box<str>, Box<str>)> {
-        let namespace = &pod.metadata.namespace;
-        let names = pod.spec.volumes.iter().map(|volume| volume.claim(&pod.metadata.name));
-        let unbound = |name: &str| {
-            let claim = self.claims.get(&claim_key(namespace, name));
-            claim.is_some_and(|claim| claim.volume.is_none())
-        };
-        names.filter(|name| unbound(name)).map(|name| (namespace.clone(), name)).collect()
+    pub fn to_provision(&self, pod: &Pod) -> Vec<Box<str>> {
+        let unbound =
+            |key: &Box<str>| self.claims.get(key).is_some_and(|claim| claim.volume.is_none());
+        let mut keys: Vec<Box<str>> = claims_of(pod).filter(unbound).collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    /// Claims that are bound, or about to be, to this volume.
+    pub fn bound_to<'a>(&'a self, volume: &'a str) -> impl Iterator<Item = &'a Box<str>> {
+        let claims = self.claims.iter();
+        claims.filter(move |(_, claim)| claim.volume.as_deref() == Some(volume)).map(|(key, _)| key)
     }
 }

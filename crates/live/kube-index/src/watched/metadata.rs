@@ -1,6 +1,7 @@
 //! What every object has: names, labels, owners.
 
 use super::or_default;
+use deepshare_kube_api::names;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -114,7 +115,7 @@ pub fn is_read(annotation: &str) -> bool {
         "batch.kubernetes.io/job-completion-index",
         "kubernetes.io/config.mirror",
         "scheduling.k8s.io/group-name",
-        "volume.kubernetes.io/selected-node",
+        names::SELECTED_NODE,
         "volume.kubernetes.io/storage-provisioner",
     ];
     const GROUPS: [&str; 4] =

@@ -173,6 +173,8 @@ fn volumes_tell_what_they_are_bound_to() {
     };
     assert_eq!(claim("Bound").volume.as_deref(), Some("v"));
     assert_eq!(claim("Pending").volume, None, "named but not bound yet");
+    assert!(claim("Pending").names_volume);
+    assert_eq!(claim("Bound").selected_node(), Some("n1"));
     assert!(claim("Bound").one_pod);
 
     let class: StorageClass = read(json!({"metadata": {"name": "fast"},

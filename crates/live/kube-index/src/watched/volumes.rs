@@ -1,6 +1,7 @@
 //! Volumes, as far as they bind a pod to nodes.
 
 use super::{Metadata, NodeSelector, NodeSelectorTerm, Operator, Requirement, or_default};
+use deepshare_kube_api::names;
 use serde::{Deserialize, Deserializer};
 
 /// A volume of a pod that may depend on a node. All others (config maps, empty folders) are dropped.
@@ -61,10 +62,19 @@ pub struct PersistentVolumeClaim {
     pub metadata: Metadata,
     /// The volume it is bound to, once `status.phase` is `Bound`.
     pub volume: Option<Box<str>>,
+    /// It names a volume, whether it is bound to it yet or not.
+    pub names_volume: bool,
     /// Its class; `Some("")`: none on purpose; `None`: the default class.
     pub storage_class: Option<Box<str>>,
     /// One pod at a time in the whole cluster (`ReadWriteOncePod`).
     pub one_pod: bool,
+}
+
+impl PersistentVolumeClaim {
+    /// The node that its volume is to be made for, if one has been chosen.
+    pub fn selected_node(&self) -> Option<&str> {
+        self.metadata.annotations.get(names::SELECTED_NODE)
+    }
 }
 
 #[derive(Deserialize)]
@@ -96,9 +106,11 @@ struct WirePvcStatus {
 impl From<WirePvc> for PersistentVolumeClaim {
     fn from(wire: WirePvc) -> PersistentVolumeClaim {
         let bound = wire.status.phase.as_deref() == Some("Bound");
+        let volume = wire.spec.volume_name.filter(|name| !name.is_empty());
         PersistentVolumeClaim {
             metadata: wire.metadata,
-            volume: wire.spec.volume_name.filter(|name| bound && !name.is_empty()),
+            names_volume: volume.is_some(),
+            volume: volume.filter(|_| bound),
             storage_class: wire.spec.storage_class_name,
             one_pod: wire.spec.access_modes.iter().any(|mode| &**mode == "ReadWriteOncePod"),
         }

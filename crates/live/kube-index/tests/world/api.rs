@@ -64,6 +64,7 @@ impl World {
     /// Carries out a write of a scheduler, and answers it.
     pub fn write(&mut self, process: usize, action: &Action, asked: Time) {
         let outcome = match action {
+            Action::SelectNode { claim, node } => self.select_node(claim, node.as_deref()),
             Action::Bind { pod, node, annotations } => {
                 Some(match self.bind(pod, node, annotations) {
                     Ok(()) => Outcome::Bound { pod: pod.clone() },
@@ -162,6 +163,7 @@ impl World {
             object["status"]["conditions"] = json!([{"type": "PodScheduled", "status": "True"}]);
         });
         self.check_decisions(&pod.uid);
+        self.check_volumes(&pod.uid);
         let at = self.now + self.delay(50);
         self.push(at, Happening::Admit { uid: pod.uid.clone() });
         let unknown = self.chance.percent(self.faults.bind_unknown);

@@ -23,6 +23,9 @@ pub enum Kind {
     Gpus,
     Budget,
     Group,
+    Class,
+    Claim,
+    Volume,
     Pod,
 }
 
@@ -69,6 +72,10 @@ pub enum Happening {
     Recreate {
         controller: String,
     },
+    Provision {
+        claim: String,
+        node: String,
+    },
 }
 
 /// What goes wrong, per cent, and how long things take, milliseconds at most.
@@ -85,6 +92,11 @@ pub struct Faults {
     pub evict_refused: u32,
     pub resize_refused: u32,
     pub rejected: u32,
+    pub provision_ms: u64,
+    /// The provisioner gives the node back.
+    pub provision_refused: u32,
+    /// The provisioner does nothing.
+    pub provision_lost: u32,
     /// Writes that were on their way when their scheduler died, and arrive all the same.
     pub lands: u32,
 }
@@ -103,6 +115,9 @@ impl Default for Faults {
             evict_refused: 0,
             resize_refused: 0,
             rejected: 0,
+            provision_ms: 500,
+            provision_refused: 0,
+            provision_lost: 0,
             lands: 100,
         }
     }
@@ -155,6 +170,7 @@ pub struct World {
 impl World {
     pub fn new(seed: u64) -> World {
         let patience = Patience {
+            volumes: Span::from_secs(60),
             start: Span::from_secs(60),
             gang: Span::from_secs(10),
             recreate: Span::from_secs(60),
@@ -336,6 +352,7 @@ impl World {
             Happening::Stopped { uid } => self.stopped(&uid),
             Happening::ResizeShown { uid } => self.show_resize(&uid),
             Happening::Recreate { controller } => self.make(&controller),
+            Happening::Provision { claim, node } => self.provision(&claim, &node),
         }
     }
 
@@ -373,6 +390,7 @@ fn subject(action: &Action) -> String {
         | Action::Explain { pod, .. }
         | Action::Nominate { pod, .. }
         | Action::Announce { pod, .. } => pod.uid.clone(),
+        Action::SelectNode { claim, .. } => claim.uid.clone(),
         Action::TenantStatus { name, .. } => name.clone(),
     }
 }
@@ -387,11 +405,14 @@ fn change_of(key: &Key, object: Option<&Value>) -> Option<Change> {
             Kind::Node => Change::NodeGone { name },
             Kind::Gpus => Change::GpusGone { name },
             Kind::Pod => Change::PodGone { uid: name },
-            Kind::Budget | Kind::Group => {
+            Kind::Class => Change::StorageClassGone { name },
+            Kind::Volume => Change::VolumeGone { name },
+            Kind::Budget | Kind::Group | Kind::Claim => {
                 let (namespace, name) = key.name.split_once('/').unwrap();
                 let (namespace, name) = (namespace.into(), name.into());
                 match key.kind {
                     Kind::Budget => Change::BudgetGone { namespace, name },
+                    Kind::Claim => Change::ClaimGone { namespace, name },
                     _ => {
                         let source = GroupSource::Coscheduling;
                         Change::GroupGone { source, namespace, name }
@@ -408,6 +429,9 @@ fn change_of(key: &Key, object: Option<&Value>) -> Option<Change> {
         Kind::Pod => Change::Pod(Box::new(read(object))),
         Kind::Budget => Change::Budget(read(object)),
         Kind::Group => Change::Group(GroupSource::Coscheduling, read(object)),
+        Kind::Class => Change::StorageClass(read(object)),
+        Kind::Claim => Change::Claim(read(object)),
+        Kind::Volume => Change::Volume(read(object)),
     })
 }
 

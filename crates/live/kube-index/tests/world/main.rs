@@ -21,3 +21,5 @@ mod random;
 mod refusals;
 mod restarts;
 mod sharing;
+mod storage;
+mod volumes;

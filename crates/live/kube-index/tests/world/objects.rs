@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 /// A node with `cpu` whole CPUs.
 pub fn node(name: &str, cpu: u32) -> Value {
     json!({
-        "metadata": {"name": name, "uid": format!("node-{name}"), "labels": {}},
+        "metadata": {"name": name, "uid": format!("node-{name}"),
+            "labels": {"kubernetes.io/hostname": name}},
         "spec": {},
         "status": {
             // The device plugin of the agent serves one set of devices whole and in slots.
@@ -24,8 +25,8 @@ pub fn node(name: &str, cpu: u32) -> Value {
 /// A node that NVIDIA's device plugin serves.
 pub fn nvidia_node(name: &str, gpu_type: &str, gpus: u32) -> Value {
     let mut node = node(name, 64);
-    node["metadata"]["labels"] =
-        json!({"nvidia.com/gpu.product": gpu_type, "nvidia.com/gpu.memory": "81920"});
+    node["metadata"]["labels"]["nvidia.com/gpu.product"] = json!(gpu_type);
+    node["metadata"]["labels"]["nvidia.com/gpu.memory"] = json!("81920");
     node["status"]["allocatable"]["nvidia.com/gpu"] = json!(gpus.to_string());
     node
 }
@@ -130,6 +131,13 @@ impl PodMaker {
 
     pub fn label(mut self, label: &str, text: &str) -> PodMaker {
         self.0["metadata"]["labels"][label] = json!(text);
+        self
+    }
+
+    /// Has a volume of this claim.
+    pub fn claim(mut self, claim: &str) -> PodMaker {
+        let volume = json!({"name": "data", "persistentVolumeClaim": {"claimName": claim}});
+        self.0["spec"]["volumes"] = json!([volume]);
         self
     }
 

@@ -46,6 +46,7 @@ fn live(seed: u64) {
         world.set(Kind::Quota, name, quota);
         world.namespace(name, json!({}));
     }
+    world.storage_class();
     world.faults = faults(&mut chance);
     world.lead();
     for round in 0..60 {
@@ -65,6 +66,9 @@ fn faults(chance: &mut Chance) -> Faults {
         evict_refused: some(20),
         resize_refused: some(50),
         rejected: some(10),
+        provision_ms: 500 + 20 * u64::from(some(1_000)),
+        provision_refused: some(50),
+        provision_lost: some(20),
         lands: some(100),
         watch_ms: 20 + u64::from(some(1_500)),
         write_ms: 20 + u64::from(some(1_000)),
@@ -84,6 +88,13 @@ fn disturb(world: &mut World, chance: &mut Chance, round: u32) {
             let size = chance.one(&[1, 1, 1, 2, 3]);
             let maker = some_pod(chance, tenant);
             let maker = if size > 1 { maker.gang(&name, size) } else { maker };
+            let maker = match chance.percent(30) {
+                true => {
+                    world.claim(tenant, &name);
+                    maker.claim(&name)
+                }
+                false => maker,
+            };
             world.controller(&name, maker.0, size);
         }
         10 | 11 => {

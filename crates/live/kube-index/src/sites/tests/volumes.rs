@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::refusal::RefusalKind;
-use crate::sites::Why;
+use crate::sites::{Selection, Why};
 
 const ANY: i64 = -1;
 
@@ -57,16 +57,47 @@ fn a_claim_that_waits_for_its_first_pod_leaves_the_choice_until_a_node_is_select
     let asked: Pod = read(&with_claim("p"));
     assert_eq!(sites.room(&with_claim("p")), [ANY, ANY]);
     assert_eq!(sites.volume_refusal(&asked), None);
-    assert_eq!(sites.claims_to_provision(&asked), [("vision".into(), "data".into())]);
+    assert_eq!(sites.claims_to_provision(&asked), ["vision/data".into()]);
 
     waiting["metadata"]["annotations"] = json!({"volume.kubernetes.io/selected-node": "n1"});
     sites.apply(Change::Claim(&read(&waiting)));
     assert_eq!(sites.room(&with_claim("p")), [ANY, 0]);
 
+    sites.apply(Change::Selected("vision/data", Some(&Selection::Any)));
+    assert_eq!(sites.room(&with_claim("p")), [ANY, ANY], "that was taken back");
+    sites.apply(Change::Selected("vision/data", Some(&Selection::Node("n2".into()))));
+    assert_eq!(sites.room(&with_claim("p")), [0, ANY], "another has been chosen since");
+    let shut = |shut| Change::Shut { claim: "vision/data", node: "n2", shut };
+    sites.apply(shut(true));
+    assert_eq!(sites.room(&with_claim("p")), [0, 0], "which it could not be made for");
+    sites.apply(shut(false));
+    sites.apply(Change::Selected("vision/data", None));
+    assert_eq!(sites.room(&with_claim("p")), [ANY, 0], "what the claim says counts");
+
     fast["allowedTopologies"] =
         json!([{"matchLabelExpressions": [{"key": "zone", "values": ["b"]}]}]);
     sites.apply(Change::Class(&read(&fast)));
     assert_eq!(sites.room(&with_claim("p")), [0, 0], "selected where it cannot be made");
+}
+
+#[test]
+fn whoever_was_assumed_on_a_node_is_held_against_what_has_become_of_it() {
+    let mut sites = two_zones();
+    let asked: Pod = read(&with_claim("p"));
+    let fast = class("fast", "csi.example.com", "WaitForFirstConsumer");
+    sites.apply(Change::Class(&read(&fast)));
+    sites.apply(Change::Claim(&read(&claim("fast", None, "ReadWriteOncePod"))));
+    sites.bind(&with_claim("p"), 1);
+    assert_eq!(sites.recheck(NodeId(1), &asked), Ok(()), "its own use is not in its way");
+    sites.apply(Change::Volume(&read(&volume("b"))));
+    sites.apply(Change::Claim(&read(&claim("fast", Some("v"), "ReadWriteOncePod"))));
+    let why = sites.recheck(NodeId(1), &asked).unwrap_err();
+    assert_eq!(why, Why::Volume { claim: "vision/data".into() });
+    assert_eq!(sites.recheck(NodeId(2), &asked), Ok(()));
+    let mut cordoned = node(2, json!({"zone": "b"}));
+    cordoned["spec"]["unschedulable"] = json!(true);
+    sites.put(2, &cordoned);
+    assert_eq!(sites.recheck(NodeId(2), &asked), Err(Why::Cordoned));
 }
 
 #[test]
