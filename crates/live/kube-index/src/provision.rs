@@ -31,8 +31,11 @@ pub(crate) struct Provision {
     /// Nodes on claims that nobody here waits for, and until when they are honoured.
     left: BTreeMap<ClaimKey, (Box<str>, Time)>,
     /// By node: until when the claim's volume is not tried there again, and failures in a row.
-    failed: BTreeMap<ClaimKey, BTreeMap<Arc<str>, (Option<Time>, u32)>>,
+    failed: BTreeMap<ClaimKey, BTreeMap<Arc<str>, Failures>>,
 }
+
+/// Until when, while that is to come, and how many in a row.
+type Failures = (Option<Time>, u32);
 
 /// The node chosen for a claim.
 #[derive(Debug)]

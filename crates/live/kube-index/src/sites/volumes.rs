@@ -167,9 +167,8 @@ impl Volumes {
 
     /// See [`Sites::claims_to_provision`](super::Sites::claims_to_provision).
     pub fn to_provision(&self, pod: &Pod) -> Vec<Box<str>> {
-        let unbound =
-            |key: &Box<str>| self.claims.get(key).is_some_and(|claim| claim.volume.is_none());
-        let mut keys: Vec<Box<str>> = claims_of(pod).filter(unbound).collect();
+        let unbound = |key: &str| self.claims.get(key).is_some_and(|claim| claim.volume.is_none());
+        let mut keys: Vec<Box<str>> = claims_of(pod).filter(|key| unbound(key)).collect();
         keys.sort();
         keys.dedup();
         keys
