@@ -6,8 +6,9 @@
 //! Read in this order: [`Driver`] (the engine and the index, stepped together), [`Index`] (objects in,
 //! events and writes out), `submit.rs` (pods into jobs), `attempts.rs` (what becomes of commands),
 //! `observe.rs` and `outcomes.rs` (what becomes of pods and of writes), `review.rs` (what of it the engine
-//! is told), `awaiting.rs` (volumes that come before the Binding), `adopt.rs` (what another scheduler left), `sites.rs` (what a node check honours). The
-//! tests in `tests/world` show all of it against a cluster in memory.
+//! is told), `awaiting.rs` (volumes that come before the Binding), `adopt.rs` (what another scheduler
+//! left), `sites.rs` (what a node check honours). The tests in `tests/world` show all of it against a
+//! cluster in memory.
 
 pub mod accounting;
 mod action;
