@@ -116,12 +116,17 @@ impl Evidence {
         longest.max().unwrap_or_default()
     }
 
-    /// Guaranteed pods that were evicted, but for those of a gang that had started in part only.
+    /// Guaranteed pods that were evicted, but for those of a gang that had started in part only, or had
+    /// lost a pod: it starts again as a whole.
     pub fn guaranteed_evicted(&self) -> Vec<&str> {
         let whole = |pod: &PodSeen| {
             let members = pod.decision.as_ref().map_or(1, |decision| decision.members);
             let gang = pod.attempt().and_then(|attempt| self.gangs.get(&attempt));
-            members == 1 || gang.is_some_and(|gang| gang.whole)
+            let lost = |other: &PodSeen| {
+                let same = other.attempt() == pod.attempt();
+                same && other.phase == "Failed" && other.disrupted.is_none()
+            };
+            members == 1 || gang.is_some_and(|gang| gang.whole) && !self.pods.values().any(lost)
         };
         let evicted = |pod: &&PodSeen| {
             pod.is_guaranteed() && pod.disrupted.is_some() && pod.deleting && whole(pod)
