@@ -54,7 +54,7 @@ impl Index {
     /// Binds the members that wait for their volumes if all of these are there, or gives the attempt up.
     pub(crate) fn review_volumes(&mut self, now: Time, job: JobId) {
         let entry = self.jobs.get(job);
-        let waits = |(_, member): &(usize, &Member)| matches!(member.stage, Stage::Volumes(_));
+        let waits = |(_, member): &(usize, &Member)| member.stage.awaits_volumes();
         let members = entry.members.iter().enumerate().filter(waits);
         let waiting: Vec<usize> = members.map(|(at, _)| at).collect();
         if waiting.is_empty() {
@@ -63,7 +63,7 @@ impl Index {
         if self.is_doomed(job) {
             return self.leave_volumes(job);
         }
-        let still = |member: &Member| matches!(member.stage, Stage::Idle | Stage::Volumes(_));
+        let still = |member: &Member| member.stage.is_before_binding();
         // A gang of which a pod has gone meanwhile waits for its successor.
         let mut ready = entry.is_complete() || !entry.members.iter().all(still);
         for &at in &waiting {
@@ -167,17 +167,14 @@ impl Index {
     /// Pods of a job that wait for their volumes.
     fn awaiting(&self, job: JobId) -> Vec<Uid> {
         let members = self.jobs.get(job).members.iter();
-        let waits = members.filter(|member| matches!(member.stage, Stage::Volumes(_)));
+        let waits = members.filter(|member| member.stage.awaits_volumes());
         waits.filter_map(|member| member.pod.clone()).collect()
     }
 
     /// The places of those who wait for their volumes are not theirs any more.
     pub(crate) fn leave_volumes(&mut self, job: JobId) {
         for uid in self.awaiting(job) {
-            self.leave_place(&uid);
-            if let Some(member) = self.jobs.get_mut(job).member_of(&uid) {
-                member.stage = Stage::Idle;
-            }
+            self.unseat(job, &uid);
         }
     }
 

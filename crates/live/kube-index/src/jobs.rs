@@ -68,6 +68,17 @@ pub(crate) struct Member {
     pub(crate) leaving: bool,
 }
 
+impl Stage {
+    pub(crate) fn awaits_volumes(&self) -> bool {
+        matches!(self, Stage::Volumes(_))
+    }
+
+    /// Nobody has been asked to bind it.
+    pub(crate) fn is_before_binding(&self) -> bool {
+        matches!(self, Stage::Idle | Stage::Volumes(_))
+    }
+}
+
 impl Member {
     pub(crate) fn new(pod: Uid) -> Member {
         Member { pod: Some(pod), stage: Stage::Idle, place: None, tries: 0, leaving: false }

@@ -90,8 +90,7 @@ impl Index {
             // Waits for the place of another.
             return self.review(now, job);
         };
-        let waits = matches!(member.stage, Stage::Idle | Stage::Volumes(_));
-        let place = member.place.as_ref().filter(|_| !waits);
+        let place = member.place.as_ref().filter(|_| !member.stage.is_before_binding());
         if on.is_some() && place.map(|place| named(place.node)) != on {
             return self.bound_by_another(now, job, uid);
         }

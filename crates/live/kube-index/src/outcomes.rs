@@ -108,11 +108,16 @@ impl Index {
             || run.is_none_or(|run| run.ending.is_some() || run.given_up)
     }
 
-    pub(crate) fn give_up_binding(&mut self, job: JobId, uid: &str, failure: BindFailure) {
+    /// The place of a pod that is not bound is not its any more.
+    pub(crate) fn unseat(&mut self, job: JobId, uid: &str) {
         self.leave_place(uid);
         if let Some(member) = self.jobs.get_mut(job).member_of(uid) {
             member.stage = Stage::Idle;
         }
+    }
+
+    pub(crate) fn give_up_binding(&mut self, job: JobId, uid: &str, failure: BindFailure) {
+        self.unseat(job, uid);
         let verdict = self.bind_verdict.entry(job).or_insert(failure);
         if failure == BindFailure::Permanent {
             *verdict = failure;

@@ -65,6 +65,14 @@ impl Scene {
         .await;
     }
 
+    /// A pod whose claim is not bound comes; the node that is chosen for it.
+    async fn choice_for(&self, pod: &str) -> String {
+        self.claim(None, None).await;
+        self.pod(pod, Some("data")).await;
+        self.until("a node is chosen", |scene| scene.nodes().len() == 1).await;
+        self.nodes()[0].clone().unwrap()
+    }
+
     async fn cluster(&self) {
         for name in ["n0", "n1"] {
             let node = json!({
@@ -169,10 +177,7 @@ async fn volume(scene: &Scene, node: &str) {
 #[tokio::test]
 async fn the_node_comes_before_the_volume_the_volume_before_the_binding_and_others_do_not_wait() {
     play(Span::from_secs(600), async |scene| {
-        scene.claim(None, None).await;
-        scene.pod("p", Some("data")).await;
-        scene.until("a node is chosen", |scene| scene.nodes().len() == 1).await;
-        let node = scene.nodes()[0].clone().unwrap();
+        let node = scene.choice_for("p").await;
         scene.pod("plain", None).await;
         scene.until("the other pod is bound", |scene| scene.bound() == ["plain"]).await;
         scene.claim(Some(&node), None).await;
@@ -186,14 +191,11 @@ async fn the_node_comes_before_the_volume_the_volume_before_the_binding_and_othe
 #[tokio::test]
 async fn a_node_that_is_given_back_is_not_chosen_again_at_once() {
     play(Span::from_secs(600), async |scene| {
-        scene.claim(None, None).await;
-        scene.pod("p", Some("data")).await;
-        scene.until("a node is chosen", |scene| scene.nodes().len() == 1).await;
-        let first = scene.nodes()[0].clone();
-        scene.claim(first.as_deref(), None).await;
+        let first = scene.choice_for("p").await;
+        scene.claim(Some(&first), None).await;
         scene.claim(None, None).await;
         scene.until("another is", |scene| scene.nodes().len() == 2).await;
-        assert_ne!(scene.nodes()[1], first);
+        assert_ne!(scene.nodes()[1].as_deref(), Some(&*first));
         assert!(scene.nodes()[1].is_some() && scene.bound().is_empty());
     })
     .await;
@@ -202,11 +204,8 @@ async fn a_node_that_is_given_back_is_not_chosen_again_at_once() {
 #[tokio::test]
 async fn a_volume_that_takes_too_long_has_its_node_taken_back() {
     play(Span::from_secs(1), async |scene| {
-        scene.claim(None, None).await;
-        scene.pod("p", Some("data")).await;
-        scene.until("a node is chosen", |scene| scene.nodes().len() == 1).await;
-        let first = scene.nodes()[0].clone();
-        scene.claim(first.as_deref(), None).await;
+        let first = scene.choice_for("p").await;
+        scene.claim(Some(&first), None).await;
         scene.until("it is taken back", |scene| scene.nodes().len() == 2).await;
         assert_eq!(scene.nodes()[1], None);
         assert!(scene.bound().is_empty());
@@ -217,10 +216,7 @@ async fn a_volume_that_takes_too_long_has_its_node_taken_back() {
 #[tokio::test]
 async fn a_volume_that_comes_after_the_leadership_is_over_binds_nothing() {
     play(Span::from_secs(600), async |scene| {
-        scene.claim(None, None).await;
-        scene.pod("p", Some("data")).await;
-        scene.until("a node is chosen", |scene| scene.nodes().len() == 1).await;
-        let node = scene.nodes()[0].clone().unwrap();
+        let node = scene.choice_for("p").await;
         scene.leadership.extend(scene.leadership.now(), 1);
         volume(scene, &node).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
