@@ -6,11 +6,9 @@
 
 use crate::Failure;
 use crate::process::{build, output};
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use toml_edit::DocumentMut;
 
 const BASELINE: &str = "xtask/instructions.toml";
@@ -45,7 +43,7 @@ impl Options {
 }
 
 /// A hot path, as the measuring program lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 struct HotPath {
     name: String,
     sizes: [u64; 2],
@@ -87,14 +85,16 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), Failure> {
     println!("{:>14} {:>14} {:>8}  of", "instructions", "baseline", "change");
     let mut grown = Vec::new();
     let mut counted = Vec::new();
-    for (path, instructions) in paths.iter().zip(count_all(&program, paths.clone())) {
-        let instructions = instructions?;
-        let before = known(&baseline, &path.name);
-        println!("{}", line(path, instructions, before));
-        if before.is_none_or(|before| exceeds(instructions, before)) {
-            grown.push(path.name.as_str());
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    for together in paths.chunks(cores) {
+        for (path, instructions) in together.iter().zip(count_together(&program, together)?) {
+            let before = known(&baseline, &path.name);
+            println!("{}", line(path, instructions, before));
+            if before.is_none_or(|before| exceeds(instructions, before)) {
+                grown.push(path.name.as_str());
+            }
+            counted.push((path, instructions));
         }
-        counted.push((path, instructions));
     }
     if options.write {
         return write_baseline(root, &counted);
@@ -138,32 +138,16 @@ fn wanted(listed: &str, names: &[String]) -> Result<Vec<HotPath>, Failure> {
     Ok(all)
 }
 
-/// Instructions of a unit of each path, in their order, as they are counted: on every core, as the counts
-/// do not depend on what else runs.
-fn count_all(program: &Path, paths: Vec<HotPath>) -> impl Iterator<Item = Result<u64, Failure>> {
-    let workers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let count_of_all = paths.len();
-    let queue = Arc::new(Mutex::new(paths.into_iter().enumerate()));
-    let (counted, counts) = mpsc::channel();
-    for _ in 0..workers {
-        let (queue, counted, program) = (Arc::clone(&queue), counted.clone(), program.to_owned());
-        std::thread::spawn(move || {
-            let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-            while let Some((at, path)) = next() {
-                let count = |units: u64| count(&program, &path.name, units);
-                let both = || Ok([count(path.sizes[0])?, count(path.sizes[1])?]);
-                // Nobody listens any more once a count has failed.
-                let _ = counted.send((at, both().map(|both| path.per_unit(both))));
-            }
-        });
-    }
-    let mut early = BTreeMap::new();
-    (0..count_of_all).map_while(move |next| {
-        while !early.contains_key(&next) {
-            let (at, count) = counts.recv().ok()?;
-            early.insert(at, count);
-        }
-        early.remove(&next)
+/// Instructions of a unit of each path, counted at the same time: counts do not depend on what else runs.
+fn count_together(program: &Path, paths: &[HotPath]) -> Result<Vec<u64>, Failure> {
+    let of = |path: &HotPath| {
+        let [small, large] = path.sizes.map(|units| count(program, &path.name, units));
+        Ok(path.per_unit([small?, large?]))
+    };
+    std::thread::scope(|scope| {
+        let counts: Vec<_> = paths.iter().map(|path| scope.spawn(move || of(path))).collect();
+        let counts = counts.into_iter().map(|count| count.join());
+        counts.map(|count| count.map_err(|_| "the count of a hot path panicked")?).collect()
     })
 }
 
