@@ -58,6 +58,10 @@ impl PodSeen {
         self.decision.as_ref().map(|decision| (decision.epoch, decision.attempt))
     }
 
+    fn was_evicted(&self) -> bool {
+        self.disrupted.is_some() && self.deleting
+    }
+
     fn slots(&self) -> impl Iterator<Item = &DeviceSlot> {
         let containers = self.decision.iter().flat_map(|decision| &decision.containers);
         containers.flat_map(|container| &container.devices)
@@ -69,8 +73,6 @@ impl PodSeen {
 struct InPart {
     since: Option<Instant>,
     longest: Duration,
-    /// It was bound as a whole at some time.
-    whole: bool,
 }
 
 /// What was seen, and what was wrong with it.
@@ -82,6 +84,9 @@ pub struct Evidence {
     pub faults: Vec<String>,
     /// Pods that their nodes refused to run. A scheduler that has its nodes for itself causes none.
     pub rejected: Vec<String>,
+    /// Guaranteed pods that were evicted; but not of a gang of which only a part was left or had come,
+    /// as that starts again as a whole.
+    pub guaranteed_evicted: Vec<String>,
     /// What each node's agent says who holds what.
     held: BTreeMap<String, Vec<Allocation>>,
     gangs: BTreeMap<(u32, u32), InPart>,
@@ -114,24 +119,6 @@ impl Evidence {
             gang.longest.max(still.unwrap_or_default())
         });
         longest.max().unwrap_or_default()
-    }
-
-    /// Guaranteed pods that were evicted, but for those of a gang that had started in part only, or had
-    /// lost a pod: it starts again as a whole.
-    pub fn guaranteed_evicted(&self) -> Vec<&str> {
-        let whole = |pod: &PodSeen| {
-            let members = pod.decision.as_ref().map_or(1, |decision| decision.members);
-            let gang = pod.attempt().and_then(|attempt| self.gangs.get(&attempt));
-            let lost = |other: &PodSeen| {
-                let same = other.attempt() == pod.attempt();
-                same && other.phase == "Failed" && other.disrupted.is_none()
-            };
-            members == 1 || gang.is_some_and(|gang| gang.whole) && !self.pods.values().any(lost)
-        };
-        let evicted = |pod: &&PodSeen| {
-            pod.is_guaranteed() && pod.disrupted.is_some() && pod.deleting && whole(pod)
-        };
-        self.pods.values().filter(evicted).map(|pod| pod.name.as_str()).collect()
     }
 
     fn see_pod(&mut self, pod: &Pod, gone: bool) {
@@ -170,6 +157,13 @@ impl Evidence {
             self.rejected.push(format!("{} was rejected by its node: {}", seen.name, seen.reason));
         }
         let attempt = seen.attempt();
+        let known = self.pods.get(&uid).is_some_and(PodSeen::was_evicted);
+        if seen.is_guaranteed() && seen.was_evicted() && !known {
+            let gang = attempt.and_then(|attempt| self.gangs.get(&attempt));
+            if gang.is_none_or(|gang| gang.since.is_none()) {
+                self.guaranteed_evicted.push(seen.name.clone());
+            }
+        }
         self.pods.insert(uid, seen);
         if let Some(attempt) = attempt {
             self.check_gang(attempt);
@@ -202,7 +196,6 @@ impl Evidence {
             done += u32::from(pod.phase == "Succeeded");
         }
         let gang = self.gangs.entry(attempt).or_default();
-        gang.whole |= held + done >= members;
         if held > 0 && held + done < members {
             gang.since.get_or_insert_with(Instant::now);
         } else if let Some(since) = gang.since.take() {
@@ -349,4 +342,52 @@ where
     let listed = tokio::time::timeout(Duration::from_secs(60), first.notified());
     listed.await.expect("they are listed");
     task
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A pod of a guaranteed gang of two.
+    fn pod(uid: &str, phase: &str, evicted: bool) -> Pod {
+        let decision = json!({
+            "version": Decision::VERSION, "podUid": uid, "attempt": 1, "epoch": 1, "members": 2,
+            "charged": "guaranteed", "containers": [], "submitted": "2026-01-01T00:00:00Z",
+        });
+        let gone = json!({ "type": "DisruptionTarget", "status": "True", "message": "goes" });
+        let pod = json!({
+            "metadata": {
+                "name": uid, "namespace": "red", "uid": uid,
+                "annotations": { (names::DECISION): decision.to_string() },
+                "deletionTimestamp": evicted.then_some("2026-01-01T00:01:00Z"),
+            },
+            "spec": { "nodeName": "n", "containers": [] },
+            "status": { "phase": phase, "conditions": if evicted { vec![gone] } else { vec![] } },
+        });
+        serde_json::from_value(pod).expect("a pod")
+    }
+
+    /// Who was evicted although guaranteed, of pods that were seen so one after the other.
+    fn evicted(seen: &[(&str, &str, bool)]) -> Vec<String> {
+        let mut evidence = Evidence::default();
+        for &(uid, phase, evicted) in seen {
+            evidence.see_pod(&pod(uid, phase, evicted), false);
+        }
+        evidence.guaranteed_evicted
+    }
+
+    #[test]
+    fn a_gang_may_be_evicted_when_it_has_lost_a_pod_and_not_while_it_is_whole() {
+        let (one, other) = (("one", "Running", false), ("other", "Running", false));
+        let whole = [one, other, ("one", "Running", true), ("other", "Running", true)];
+        assert_eq!(evicted(&whole), ["red/one"]);
+        let done = [one, ("other", "Succeeded", false), ("one", "Running", true)];
+        assert_eq!(evicted(&done), ["red/one"]);
+        let lost = [one, other, ("other", "Failed", false), ("one", "Running", true)];
+        assert!(evicted(&lost).is_empty());
+        assert!(evicted(&[one, ("one", "Running", true)]).is_empty(), "it never was whole");
+        let again = [one, other, ("one", "Running", true), ("one", "Running", true)];
+        assert_eq!(evicted(&again).len(), 1, "said once");
+    }
 }

@@ -113,7 +113,7 @@ impl<'a> Stage<'a> {
         self.bed.clear(&self.spaces).await;
         self.nodes.remove().await.expect("the nodes go");
         let mut wrong = evidence.faults.clone();
-        let evicted = evidence.guaranteed_evicted().into_iter();
+        let evicted = evidence.guaranteed_evicted.iter();
         wrong.extend(evicted.map(|pod| format!("{pod} is guaranteed and was evicted")));
         let logs = schedulers.iter().map(Scheduler::event_log).filter(|log| log.exists());
         let (mut commands, mut unequal) = (0, Vec::new());
