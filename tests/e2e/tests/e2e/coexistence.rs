@@ -2,21 +2,17 @@
 //! budgets that say no.
 
 use crate::SCHEDULER;
-use deepshare_e2e::{Bed, Beds, Gate, JobDraft, PodDraft, PodSeen, Scheduler, Stage, wait};
+use crate::scene::{alone, protect};
+use deepshare_e2e::{Bed, Beds, Gate, PodDraft, PodSeen, Scheduler, Stage, wait};
 use deepshare_testbed::NodeSpec;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams};
 use libtest_mimic::Trial;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 fn nodes(count: usize, gpus: usize) -> NodeSpec {
     NodeSpec { count, gpus, cpus: 16, ..NodeSpec::default() }
-}
-
-/// A job of one pod.
-fn job(pod: PodDraft) -> JobDraft {
-    JobDraft { pod, pods: 1 }
 }
 
 /// A pod that kube-scheduler places.
@@ -82,7 +78,7 @@ async fn what_others_hold_is_theirs(bed: &Bed) {
     // Two fit beside the GPUs of others on the one node, one beside their CPUs on the other.
     for at in 0..6 {
         let pod = PodDraft::new(&format!("j{at}")).gpus(1).request("cpu", "2");
-        stage.submit("red", &job(pod)).await;
+        stage.submit("red", &alone(pod)).await;
     }
     let placed = |want: usize| {
         let stage = &stage;
@@ -119,7 +115,7 @@ async fn both_place_at_once(bed: &Bed) {
     scheduler.until_ready().await;
     for at in 0..12 {
         let pod = PodDraft::new(&format!("j{at}")).gpus(1).request("cpu", "3");
-        stage.submit("red", &job(pod.behaves("run-seconds", "0.5"))).await;
+        stage.submit("red", &alone(pod.behaves("run-seconds", "0.5"))).await;
         let pod = PodDraft::new(&format!("c{at}")).request("cpu", "2");
         create_of_others(bed, &stage, pod.behaves("run-seconds", "0.7")).await;
         if at % 4 == 0 {
@@ -160,13 +156,13 @@ async fn only_the_leader_writes(bed: &Bed) {
         second.said().contains("waiting for the Lease").then_some(())
     })
     .await;
-    stage.submit("red", &job(PodDraft::new("one").gpus(1))).await;
+    stage.submit("red", &alone(PodDraft::new("one").gpus(1))).await;
     stage.running("red", "one", 1).await;
     assert_eq!(gates[1].writes(), Vec::<String>::new(), "a process that stands by writes nothing");
     first.stop();
     let written = gates[0].writes();
     second.until_ready().await;
-    stage.submit("red", &job(PodDraft::new("two").gpus(1))).await;
+    stage.submit("red", &alone(PodDraft::new("two").gpus(1))).await;
     stage.running("red", "two", 1).await;
     assert_eq!(gates[0].writes(), written);
     let seen = stage.strike(vec![first, second]).await.expect("all promises are kept");
@@ -179,16 +175,6 @@ async fn only_the_leader_writes(bed: &Bed) {
         .collect();
     assert_eq!(epochs.len(), 2);
     assert!(epochs[0] < epochs[1], "the terms of two leaders: {epochs:?}");
-}
-
-/// No pod of a job may be disrupted.
-fn budget(namespace: &str, job: &str) -> Value {
-    json!({
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": { "name": format!("{job}-stays"), "namespace": namespace },
-        "spec": { "minAvailable": 1, "selector": { "matchLabels": { "job-name": job } } },
-    })
 }
 
 /// A pod that its budget protects is passed over where another will do. Where none will, the guaranteed
@@ -204,33 +190,23 @@ async fn a_budget_says_no(bed: &Bed) {
     // By cost alone `kept` would go first, and `other` would be the last.
     for (name, run) in [("kept", "9000"), ("also", "3000"), ("other", "1000")] {
         let pod = PodDraft::new(name).gpus(1).deepshare("class", "best-effort");
-        stage.submit("blue", &job(pod.deepshare("run-time", run))).await;
+        stage.submit("blue", &alone(pod.deepshare("run-time", run))).await;
         stage.running("blue", name, 1).await;
     }
     for name in ["kept", "also"] {
-        bed.create(budget(&stage.namespace("blue"), name)).await;
+        protect(bed, &stage.namespace("blue"), name).await;
     }
-    wait("the budgets are counted", async || {
-        let budgets: kube::Api<k8s_openapi::api::policy::v1::PodDisruptionBudget> =
-            kube::Api::namespaced(bed.admin.clone(), &stage.namespace("blue"));
-        let all = budgets.list(&ListParams::default()).await.ok()?;
-        let counted = |budget: &k8s_openapi::api::policy::v1::PodDisruptionBudget| {
-            budget.status.as_ref().is_some_and(|status| status.expected_pods == 1)
-        };
-        all.items.iter().all(counted).then_some(())
-    })
-    .await;
-    stage.submit("red", &job(PodDraft::new("first").gpus(1))).await;
+    stage.submit("red", &alone(PodDraft::new("first").gpus(1))).await;
     stage.running("red", "first", 1).await;
     let seen = stage.so_far();
     let on = |name: &str| seen_of(&seen, &stage, "blue", name).iter().any(|pod| pod.holds());
     assert!(on("kept") && on("also") && !on("other"), "{:?}", seen.pods);
-    stage.submit("green", &job(PodDraft::new("second").gpus(1))).await;
+    stage.submit("green", &alone(PodDraft::new("second").gpus(1))).await;
     stage.running("green", "second", 1).await;
     let seen = stage.so_far();
     let on = |name: &str| seen_of(&seen, &stage, "blue", name).iter().any(|pod| pod.holds());
     assert!(!on("kept") && on("also"), "{:?}", seen.pods);
-    stage.submit("red", &job(PodDraft::new("third").gpus(1))).await;
+    stage.submit("red", &alone(PodDraft::new("third").gpus(1))).await;
     waits(&stage, "red", "third", &["budget-blue/also-", "disruption budget"]).await;
     let seen = stage.so_far();
     let also = seen_of(&seen, &stage, "blue", "also");

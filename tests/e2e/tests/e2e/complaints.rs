@@ -11,8 +11,7 @@ mod preemption;
 mod quotas;
 mod resizing;
 mod restarts;
-pub mod scene;
-mod waiting;
+pub mod waiting;
 
 use deepshare_e2e::Beds;
 use libtest_mimic::Trial;

@@ -3,6 +3,7 @@
 //! back; what is checked afterwards is what the API server's objects showed all along.
 
 use crate::SCHEDULER;
+use crate::scene::nodes;
 use deepshare_e2e::{Bed, Beds, Gate, JobDraft, Moment, PodDraft, Scheduler, Stage, Write};
 use deepshare_testbed::NodeSpec;
 use libtest_mimic::Trial;
@@ -126,10 +127,6 @@ impl<'a> Play<'a> {
         all.iter_mut().for_each(Scheduler::stop);
         all
     }
-}
-
-fn nodes(count: usize, gpus: usize) -> NodeSpec {
-    NodeSpec { count, gpus, ..NodeSpec::default() }
 }
 
 fn job(pod: PodDraft, pods: u32) -> JobDraft {

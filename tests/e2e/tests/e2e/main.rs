@@ -14,6 +14,7 @@ mod failover;
 mod getting_started;
 mod random;
 mod scenarios;
+mod scene;
 mod volumes;
 
 use deepshare_e2e::Beds;

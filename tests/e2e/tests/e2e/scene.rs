@@ -1,10 +1,11 @@
-//! What every complaint needs: objects in a few words.
+//! What several tests need: objects in a few words.
 
 use crate::SCHEDULER;
 use deepshare_e2e::{Bed, JobDraft, PodDraft, Scheduler, Stage, wait};
 use deepshare_testbed::NodeSpec;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -98,4 +99,22 @@ pub async fn waits_for(stage: &Stage<'_>, tenant: &str, job: &str, reason: &str)
         told.all(|(said, _)| said == reason).then_some(message)
     })
     .await
+}
+
+/// Lets no pod of a Job be disrupted; `JOB-stays` is its budget. Waits until that is counted.
+pub async fn protect(bed: &Bed, namespace: &str, job: &str) {
+    let name = format!("{job}-stays");
+    bed.create(json!({
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": { "name": name, "namespace": namespace },
+        "spec": { "minAvailable": 1, "selector": { "matchLabels": { "job-name": job } } },
+    }))
+    .await;
+    let budgets: Api<PodDisruptionBudget> = Api::namespaced(bed.admin.clone(), namespace);
+    wait(&format!("{name} is counted"), async || {
+        let status = budgets.get(&name).await.ok()?.status?;
+        (status.expected_pods == 1 && status.current_healthy == 1).then_some(())
+    })
+    .await;
 }

@@ -1,8 +1,9 @@
 //! Volumes that are made once their pod has a node. The controller manager does its own part, and the
 //! test is the provisioner: what it is asked, what it makes, and what it cannot make.
 
-use crate::complaints::scene::{alone, end, gang, node_of, nodes, scheduling, waits_for, whole};
+use crate::scene::{alone, end, gang, node_of, nodes, scheduling, waits_for, whole};
 use deepshare_e2e::{Bed, Beds, PodDraft, Stage, wait};
+use deepshare_kube_api::names::SELECTED_NODE;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::Api;
@@ -12,7 +13,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 const PROVISIONER: &str = "storage.deepshare.test";
-const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// A class of volumes, and whoever makes them.
 struct Storage<'a> {

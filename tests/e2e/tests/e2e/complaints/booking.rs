@@ -1,6 +1,6 @@
 //! Double booking and the wrong device.
 
-use super::scene::{end, nodes, scheduling, whole};
+use crate::scene::{end, nodes, scheduling, whole};
 use deepshare_e2e::{Bed, Beds, JobDraft, Stage, wait};
 use deepshare_kube_api::{Decision, GpuNode, names};
 use futures_util::StreamExt;

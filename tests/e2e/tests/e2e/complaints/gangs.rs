@@ -1,6 +1,6 @@
 //! Starvation and stuck gangs.
 
-use super::scene::{alone, end, gang, node_of, nodes, scheduling, waits_for, whole, withdraw};
+use crate::scene::{alone, end, gang, node_of, nodes, scheduling, waits_for, whole, withdraw};
 use deepshare_e2e::{Bed, Beds, Stage, wait};
 use deepshare_testbed::NodeSpec;
 use libtest_mimic::Trial;

@@ -1,6 +1,6 @@
 //! Nodes and GPUs that fail.
 
-use super::scene::{end, node_of, nodes, replica_set, scheduling};
+use crate::scene::{end, node_of, nodes, replica_set, scheduling};
 use deepshare_e2e::{Bed, Beds, Stage, wait};
 use libtest_mimic::Trial;
 use serde_json::json;

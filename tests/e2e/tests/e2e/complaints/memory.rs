@@ -1,6 +1,6 @@
 //! Memory.
 
-use super::scene::{alone, end, nodes, scheduling, waits_for, whole};
+use crate::scene::{alone, end, nodes, scheduling, waits_for, whole};
 use deepshare_e2e::{Bed, Beds, Stage};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;

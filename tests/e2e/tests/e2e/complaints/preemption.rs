@@ -1,7 +1,8 @@
 //! Preempting too much, in circles, or past disruption budgets.
 
-use super::scene::{
-    alone, borrower, end, gang, node_of, nodes, replica_set, scheduling, whole, why, withdraw,
+use crate::scene::{
+    alone, borrower, end, gang, node_of, nodes, protect, replica_set, scheduling, whole, why,
+    withdraw,
 };
 use deepshare_e2e::{Bed, Beds, Stage, wait};
 use k8s_openapi::api::core::v1::Pod;
@@ -56,14 +57,7 @@ async fn a_pod_whose_budget_is_used_up_is_not_evicted_however_long_another_waits
     let blue = stage.namespace("blue");
     stage.submit("blue", &alone(borrower("kept", 2))).await;
     stage.running("blue", "kept", 1).await;
-    bed.create(json!({
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": { "name": "kept", "namespace": blue },
-        "spec": { "minAvailable": 1, "selector": { "matchLabels": { "job-name": "kept" } } },
-    }))
-    .await;
-    budget_counts(bed, &blue).await;
+    protect(bed, &blue, "kept").await;
     stage.submit("red", &alone(whole("own", 2))).await;
     wait("own is told that the budget refused", async || {
         let own = stage.pods("red", "own").await;
@@ -79,19 +73,9 @@ async fn a_pod_whose_budget_is_used_up_is_not_evicted_however_long_another_waits
     let own = stage.pods("red", "own").await;
     assert!(own.iter().all(|pod| node_of(pod).is_none()), "{own:?}");
     let budgets: Api<PodDisruptionBudget> = Api::namespaced(bed.admin.clone(), &blue);
-    budgets.delete("kept", &DeleteParams::default()).await.expect("the budget is deleted");
+    budgets.delete("kept-stays", &DeleteParams::default()).await.expect("the budget is deleted");
     stage.running("red", "own", 1).await;
     end(stage, scheduler).await;
-}
-
-/// Waits until the controller of budgets has counted the one of this namespace.
-async fn budget_counts(bed: &Bed, namespace: &str) {
-    let budgets: Api<PodDisruptionBudget> = Api::namespaced(bed.admin.clone(), namespace);
-    wait("the budget is counted", async || {
-        let budget = budgets.get("kept").await.ok()?;
-        (budget.status?.current_healthy == 1).then_some(())
-    })
-    .await;
 }
 
 pub fn tests(beds: &Arc<Beds>) -> Vec<Trial> {

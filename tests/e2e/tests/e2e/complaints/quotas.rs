@@ -1,6 +1,6 @@
 //! Confusion about quotas.
 
-use super::scene::{alone, end, nodes, scheduling, waits_for, whole};
+use crate::scene::{alone, end, nodes, scheduling, waits_for, whole};
 use deepshare_e2e::{Bed, Beds, PodDraft, Stage, quota_with, wait};
 use deepshare_kube_api::TenantQuota;
 use kube::Api;

@@ -1,6 +1,6 @@
 //! Resizing in place.
 
-use super::scene::{alone, borrower, end, nodes, scheduling, whole};
+use crate::scene::{alone, borrower, end, nodes, scheduling, whole};
 use deepshare_e2e::{Bed, Beds, Stage};
 use deepshare_testbed::NodeSpec;
 use libtest_mimic::Trial;

@@ -1,6 +1,6 @@
 //! Restarts and failover.
 
-use super::scene::{alone, end, nodes, scheduling, waits_for, whole};
+use crate::scene::{alone, end, nodes, scheduling, waits_for, whole};
 use deepshare_e2e::{Bed, Beds, Stage, wait};
 use k8s_openapi::api::core::v1::Pod;
 use libtest_mimic::Trial;

@@ -1,6 +1,6 @@
 //! Why a pod waits.
 
-use super::scene::{alone, borrower, end, gang, nodes, scheduling, waits_for, whole};
+use crate::scene::{alone, borrower, end, gang, nodes, scheduling, waits_for, whole};
 use deepshare_e2e::{Bed, Beds, Stage, wait};
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
